@@ -1,0 +1,1 @@
+"""Airflow provider of hudi_index."""

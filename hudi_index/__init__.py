@@ -1,0 +1,1 @@
+"""Indexes for Apache Hudi tables."""

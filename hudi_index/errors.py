@@ -1,0 +1,208 @@
+"""What can go wrong, by what the caller can do about it.
+
+    HudiIndexError
+      UserError       fix the request            exit code 2
+      CorruptError    the stored bytes lie       exit code 1 (3 for a failed validation)
+      ConflictError   somebody else won: retry   exit code 4
+
+Every error takes keyword fields, keeps them as attributes and builds its own message: what happened, the
+offending value, the way out.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "CommitConflictError",
+    "ConflictError",
+    "CorruptError",
+    "DdlSyntaxError",
+    "EntryCorruptError",
+    "HudiIndexError",
+    "IndexExistsError",
+    "InvalidNameError",
+    "InvalidOptionError",
+    "LeaseHeldError",
+    "MissingFileError",
+    "NoSuchIndexError",
+    "NoSuchTableError",
+    "TimelineCorruptError",
+    "UnknownColumnError",
+    "UnknownIndexKindError",
+    "UnsupportedStorageError",
+    "UnsupportedTableError",
+    "UnsupportedTypeError",
+    "UserError",
+]
+
+
+class HudiIndexError(Exception):
+    """Root of everything this package raises on purpose."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class UserError(HudiIndexError):
+    """The request can't be carried out as it stands."""
+
+    exit_code = 2
+
+
+class CorruptError(HudiIndexError):
+    """Stored bytes are missing, cut or not what they claim to be."""
+
+
+class ConflictError(HudiIndexError):
+    """Another process was first; the same request may succeed later."""
+
+    exit_code = 4
+
+
+class DdlSyntaxError(UserError):
+    """A statement does not parse."""
+
+    def __init__(self, *, text: str, position: int, expected: str) -> None:
+        self.text, self.position, self.expected = text, position, expected
+        line_start = text.rfind("\n", 0, position) + 1
+        line_end = text.find("\n", position)
+        line = text[line_start : line_end if line_end >= 0 else len(text)]
+        number, column = text.count("\n", 0, position) + 1, position - line_start
+        super().__init__(
+            f"expected {expected} at line {number}, column {column + 1}:\n"
+            f"  {line}\n  {' ' * column}^"
+        )
+
+
+class UnknownColumnError(UserError):
+    """A column that the table does not have."""
+
+    def __init__(self, *, column: str, known: Iterable[str]) -> None:
+        self.column, self.known = column, tuple(known)
+        near = difflib.get_close_matches(column, self.known, n=3)
+        hint = f"did you mean {', '.join(near)}?" if near else f"columns: {', '.join(self.known)}"
+        super().__init__(f"the table has no column {column!r}; {hint}")
+
+
+class UnknownIndexKindError(UserError):
+    """`USING something` that is no index kind."""
+
+    def __init__(self, *, kind: str, known: Iterable[str]) -> None:
+        self.kind, self.known = kind, tuple(known)
+        super().__init__(f"no index kind {kind!r}; kinds: {', '.join(self.known)}")
+
+
+class InvalidNameError(UserError):
+    """A name that can't become a folder of the index metadata table."""
+
+    def __init__(self, *, name: str, reason: str) -> None:
+        self.name, self.reason = name, reason
+        super().__init__(f"index name {name!r} {reason}")
+
+
+class InvalidOptionError(UserError):
+    """An option with a name or value nobody understands."""
+
+    def __init__(self, *, option: str, value: object, reason: str) -> None:
+        self.option, self.value, self.reason = option, value, reason
+        super().__init__(f"option {option!r} = {value!r}: {reason}")
+
+
+class IndexExistsError(UserError):
+    """CREATE INDEX for a name that is taken."""
+
+    def __init__(self, *, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f"index {name!r} exists already; drop it first, or say CREATE INDEX IF NOT EXISTS"
+        )
+
+
+class NoSuchIndexError(UserError):
+    """An index that was never created, or is gone."""
+
+    def __init__(self, *, name: str, known: Iterable[str]) -> None:
+        self.name, self.known = name, tuple(known)
+        listed = ", ".join(self.known) or "none"
+        super().__init__(f"no index {name!r} on this table; indexes: {listed}")
+
+
+class NoSuchTableError(UserError):
+    """No Hudi table at the given place."""
+
+    def __init__(self, *, uri: str, reason: str) -> None:
+        self.uri, self.reason = uri, reason
+        super().__init__(f"no Hudi table at {uri!r}: {reason}")
+
+
+class UnsupportedTableError(UserError):
+    """A real Hudi table of a shape that can't be indexed."""
+
+    def __init__(self, *, uri: str, reason: str) -> None:
+        self.uri, self.reason = uri, reason
+        super().__init__(f"table {uri!r} is not supported: {reason}")
+
+
+class UnsupportedTypeError(UserError):
+    """A type without an order, or without an encoding."""
+
+    def __init__(self, *, column: str, type_name: str, reason: str) -> None:
+        self.column, self.type_name, self.reason = column, type_name, reason
+        super().__init__(f"column {column!r} of type {type_name} can't be indexed: {reason}")
+
+
+class UnsupportedStorageError(UserError):
+    """A storage that lacks an operation the engine can't do without."""
+
+    def __init__(self, *, uri: str, operation: str, reason: str) -> None:
+        self.uri, self.operation, self.reason = uri, operation, reason
+        super().__init__(f"storage {uri!r} can't {operation}: {reason}")
+
+
+class MissingFileError(CorruptError):
+    """A file that committed metadata names is not there."""
+
+    def __init__(self, *, path: str) -> None:
+        self.path = path
+        super().__init__(f"{path}: named by a completed commit, but missing; rebuild the index")
+
+
+class TimelineCorruptError(CorruptError):
+    """A timeline file that can't be read."""
+
+    def __init__(self, *, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(f"{path}: {reason}")
+
+
+class EntryCorruptError(CorruptError):
+    """A base or log file of the index metadata table that can't be read."""
+
+    def __init__(self, *, path: str, reason: str, offset: int | None = None) -> None:
+        self.path, self.reason, self.offset = path, reason, offset
+        place = path if offset is None else f"{path} at byte {offset}"
+        super().__init__(f"{place}: {reason}; rebuild the index")
+
+
+class LeaseHeldError(ConflictError):
+    """Another process is writing the index metadata table."""
+
+    def __init__(self, *, role: str, owner: str, until: str) -> None:
+        self.role, self.owner, self.until = role, owner, until
+        super().__init__(
+            f"the {role} lease is held by {owner} until {until}; retry when it is released or expired"
+        )
+
+
+class CommitConflictError(ConflictError):
+    """This commit lost: another writer took over before it completed."""
+
+    def __init__(self, *, instant: str, winner: str) -> None:
+        self.instant, self.winner = instant, winner
+        super().__init__(
+            f"commit {instant} was not made: {winner} took over; retry from the new state"
+        )

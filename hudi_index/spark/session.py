@@ -1,0 +1,44 @@
+"""Spark sessions that speak Hudi."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
+
+from hudi_index.spark.java import ensure_java
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["HUDI_BUNDLE", "local_session"]
+
+HUDI_BUNDLE = "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0"
+
+_SETTINGS = {
+    "spark.jars.packages": HUDI_BUNDLE,
+    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+    "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+    "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+    # The default of 200 makes jobs on small tables wait for 198 empty tasks.
+    "spark.sql.shuffle.partitions": "4",
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+
+
+def local_session(
+    name: str = "hudi-index", *, cores: int = 2, settings: Mapping[str, str] | None = None
+) -> SparkSession:
+    """The session of this process, started if need be, with Java found and Hudi on its class path."""
+    ensure_java()
+    # Workers would otherwise run whatever `python3` the PATH finds, without our packages.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master(f"local[{cores}]").appName(name)
+    for key, value in {**_SETTINGS, **(settings or {})}.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
