@@ -1,1 +1,19 @@
-"""Indexes for Apache Hudi tables."""
+"""Indexes for Apache Hudi tables: the engine.
+
+Each part may import what stands below it, never what stands above or beside it:
+
+    spark                  Spark sessions, executor and FileIndex: the only place with pyspark
+    lifecycle | planner    create, maintain, compact, validate, drop | which file groups a query reads
+    kinds | metadata_table what an index knows about a file group | where its entries are stored
+    entries                keys, values and changes of entries: the words those two share
+    catalog                index definitions, their states, the SQL that changes them
+    table                  a Hudi table as of one instant: file groups, slices, rows
+    predicate              what a query asks: expressions, binding, domains
+    storage                files under one root, with atomic create and replace
+    errors                 what can go wrong, by what the caller can do about it
+
+There is no Airflow below this package, and no JVM below `spark`. Importing `hudi_index` itself imports
+none of its parts, so that Airflow can load the provider, which needs `errors`, without loading Arrow.
+"""
+
+__version__ = "0.1.0"

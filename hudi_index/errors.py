@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
+    "CatalogCorruptError",
     "CommitConflictError",
     "ConflictError",
     "CorruptError",
@@ -25,15 +26,21 @@ __all__ = [
     "EntryCorruptError",
     "HudiIndexError",
     "IndexExistsError",
+    "InvalidDefinitionError",
     "InvalidNameError",
     "InvalidOptionError",
+    "KeyCorruptError",
     "LeaseHeldError",
     "MissingFileError",
+    "MissingSliceFileError",
     "NoSuchIndexError",
     "NoSuchTableError",
+    "StateConflictError",
     "TimelineCorruptError",
+    "UnencodableValueError",
     "UnknownColumnError",
     "UnknownIndexKindError",
+    "UnsupportedExpressionError",
     "UnsupportedStorageError",
     "UnsupportedTableError",
     "UnsupportedTypeError",
@@ -73,8 +80,7 @@ class DdlSyntaxError(UserError):
         line = text[line_start : line_end if line_end >= 0 else len(text)]
         number, column = text.count("\n", 0, position) + 1, position - line_start
         super().__init__(
-            f"expected {expected} at line {number}, column {column + 1}:\n"
-            f"  {line}\n  {' ' * column}^"
+            f"expected {expected} at line {number}, column {column + 1}:\n  {line}\n  {' ' * column}^"
         )
 
 
@@ -112,14 +118,28 @@ class InvalidOptionError(UserError):
         super().__init__(f"option {option!r} = {value!r}: {reason}")
 
 
+class InvalidDefinitionError(UserError):
+    """An index whose parts don't fit together."""
+
+    def __init__(self, *, name: str, reason: str) -> None:
+        self.name, self.reason = name, reason
+        super().__init__(f"index {name!r} can't be defined like this: {reason}")
+
+
+class UnsupportedExpressionError(UserError):
+    """An expression whose value an index can't keep."""
+
+    def __init__(self, *, expression: str, reason: str) -> None:
+        self.expression, self.reason = expression, reason
+        super().__init__(f"expression {expression!r} can't be indexed: {reason}")
+
+
 class IndexExistsError(UserError):
     """CREATE INDEX for a name that is taken."""
 
     def __init__(self, *, name: str) -> None:
         self.name = name
-        super().__init__(
-            f"index {name!r} exists already; drop it first, or say CREATE INDEX IF NOT EXISTS"
-        )
+        super().__init__(f"index {name!r} exists already; drop it first, or say CREATE INDEX IF NOT EXISTS")
 
 
 class NoSuchIndexError(UserError):
@@ -155,6 +175,14 @@ class UnsupportedTypeError(UserError):
         super().__init__(f"column {column!r} of type {type_name} can't be indexed: {reason}")
 
 
+class UnencodableValueError(UserError):
+    """A value of an indexable type that no entry key can hold exactly."""
+
+    def __init__(self, *, column: str, type_name: str, reason: str) -> None:
+        self.column, self.type_name, self.reason = column, type_name, reason
+        super().__init__(f"a value of column {column!r} of type {type_name} can't become a key: {reason}")
+
+
 class UnsupportedStorageError(UserError):
     """A storage that lacks an operation the engine can't do without."""
 
@@ -171,8 +199,24 @@ class MissingFileError(CorruptError):
         super().__init__(f"{path}: named by a completed commit, but missing; rebuild the index")
 
 
+class MissingSliceFileError(CorruptError):
+    """A file of a table's slice is gone, or no longer what it was when the slice was current."""
+
+    def __init__(self, *, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(f"{path}: the slice can't be read any more, {reason}; take a new snapshot")
+
+
 class TimelineCorruptError(CorruptError):
     """A timeline file that can't be read."""
+
+    def __init__(self, *, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(f"{path}: {reason}")
+
+
+class CatalogCorruptError(CorruptError):
+    """A file of index definitions that can't be read."""
 
     def __init__(self, *, path: str, reason: str) -> None:
         self.path, self.reason = path, reason
@@ -186,6 +230,14 @@ class EntryCorruptError(CorruptError):
         self.path, self.reason, self.offset = path, reason, offset
         place = path if offset is None else f"{path} at byte {offset}"
         super().__init__(f"{place}: {reason}; rebuild the index")
+
+
+class KeyCorruptError(CorruptError):
+    """An entry key that nothing encodes to."""
+
+    def __init__(self, *, key: str, reason: str) -> None:
+        self.key, self.reason = key, reason
+        super().__init__(f"entry key {key!r}: {reason}; rebuild the index")
 
 
 class LeaseHeldError(ConflictError):
@@ -203,6 +255,12 @@ class CommitConflictError(ConflictError):
 
     def __init__(self, *, instant: str, winner: str) -> None:
         self.instant, self.winner = instant, winner
-        super().__init__(
-            f"commit {instant} was not made: {winner} took over; retry from the new state"
-        )
+        super().__init__(f"commit {instant} was not made: {winner} took over; retry from the new state")
+
+
+class StateConflictError(ConflictError):
+    """An index that another process has moved on meanwhile."""
+
+    def __init__(self, *, name: str, state: str, wanted: str) -> None:
+        self.name, self.state, self.wanted = name, state, wanted
+        super().__init__(f"index {name!r} is {state} and can't become {wanted}; look at it again")

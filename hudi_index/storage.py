@@ -4,20 +4,25 @@
 of the content. `replace` swaps a file's content whole. All other writes may be seen half done, so nobody
 may depend on a file that no `create`d file names.
 
-Reading works on whatever pyarrow.fs opens by URI. Writing needs an atomic `create`: local file systems
-have it by hard link, HDFS by a rename that refuses to overwrite. Where neither exists the write is
-refused rather than made unsafe.
+Reading works on whatever pyarrow.fs opens by URI. `create` and `replace` need a file system that is
+mounted locally: a hard link refuses to overwrite, and a rename swaps. pyarrow has neither elsewhere: an
+object store has no rename, and pyarrow's HDFS answers a rename that was refused because the target exists
+by deleting the target. There both are refused rather than made unsafe.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import re
 import uuid
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote
 
 import pyarrow as pa
 from pyarrow import fs
@@ -25,13 +30,14 @@ from pyarrow import fs
 from hudi_index.errors import UnsupportedStorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
+    from collections.abc import Iterator, Mapping
 
 __all__ = ["Storage", "StoredFile"]
 
 TEMPORARY_SUFFIX = ".tmp"
 """Ends the name of a file that `create` or `replace` has not moved to its place yet."""
+
+_NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,36 +47,41 @@ class StoredFile:
     name: str
     size: int
     modified: datetime
+    """Now, if the storage does not know: a file of unknown age must not pass for an old one."""
     is_folder: bool = False
 
 
 @dataclass(frozen=True)
 class Storage:
-    """The files below `uri`. Paths given to its methods are relative and use `/`.
+    """The files below `uri`. Paths given to its methods are relative, use `/` and are not URI-quoted.
 
     Picklable: the file system itself is opened by whoever uses it first.
     """
 
     uri: str
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Storage options in hudi-rs's words (`aws_region`, …), handed to hudi-rs as they are."""
 
     @classmethod
     def open(cls, location: str | Path, options: Mapping[str, str] | None = None) -> Storage:
-        """The storage at a local path or a URI."""
-        text = str(location)
-        if urlsplit(text).scheme in ("", "file"):
-            local = text.removeprefix("file://")
-            text = Path(local).absolute().as_uri()
-        return cls(text.rstrip("/"), dict(options or {}))
+        """The storage at a local path or a URI.
+
+        A URI is percent-quoted, a path is not: `file:///a%20b` and `/a b` are the same folder.
+        """
+        local = location if isinstance(location, Path) else _local_path(location)
+        uri = local.absolute().as_uri() if local else str(location)
+        return cls(uri.rstrip("/") if uri != "file:///" else uri, dict(options or {}))
 
     def __getstate__(self) -> dict[str, object]:
         return {"uri": self.uri, "options": dict(self.options)}
 
     @cached_property
     def _opened(self) -> tuple[fs.FileSystem, str]:
-        filesystem, root = fs.FileSystem.from_uri(self.uri)
-        return filesystem, root
+        try:
+            filesystem, root = fs.FileSystem.from_uri(self.uri)
+        except pa.ArrowInvalid as error:
+            raise UnsupportedStorageError(uri=self.uri, operation="be opened", reason=str(error)) from error
+        return filesystem, root.rstrip("/")
 
     @property
     def filesystem(self) -> fs.FileSystem:
@@ -80,11 +91,11 @@ class Storage:
     def path_of(self, path: str = "") -> str:
         """`path` as `filesystem` names it."""
         root = self._opened[1]
-        return f"{root}/{path}" if path else root
+        return f"{root}/{path}" if path else root or "/"
 
     def uri_of(self, path: str) -> str:
         """`path` as a URI, for messages and for other readers."""
-        return f"{self.uri}/{path}"
+        return f"{self.uri.removesuffix('/')}/{quote(path)}"
 
     def child(self, path: str) -> Storage:
         """The storage rooted at a folder of this one."""
@@ -93,8 +104,9 @@ class Storage:
     def list(self, folder: str = "") -> list[StoredFile]:
         """What a folder holds directly, by name; nothing if there is no such folder."""
         selector = fs.FileSelector(self.path_of(folder), allow_not_found=True)
+        now = datetime.now(timezone.utc)
         found = [
-            StoredFile(info.base_name, info.size or 0, info.mtime, info.type == fs.FileType.Directory)
+            StoredFile(info.base_name, info.size or 0, info.mtime or now, info.type == fs.FileType.Directory)
             for info in self.filesystem.get_file_info(selector)
         ]
         return sorted(found, key=lambda file: file.name)
@@ -124,19 +136,22 @@ class Storage:
 
     def create(self, path: str, data: bytes) -> None:
         """Make a file that did not exist, whole or not at all. Raises FileExistsError."""
-        temporary = self._write_temporary(path, data)
-        try:
-            if isinstance(self.filesystem, fs.LocalFileSystem):
+        with self._temporary(path, data, "create a file only if it is absent") as temporary:
+            try:
                 os.link(temporary, self.path_of(path))
-            else:
-                self._move_to_absent(temporary, self.path_of(path))
-        finally:
-            self._delete_quietly(temporary)
+            except OSError as error:
+                if error.errno not in _NO_HARD_LINKS:
+                    raise
+                raise UnsupportedStorageError(
+                    uri=self.uri,
+                    operation="create a file only if it is absent",
+                    reason="its file system has no hard links",
+                ) from error
 
     def replace(self, path: str, data: bytes) -> None:
         """Swap a file's content in one step; readers see the old or the new."""
-        self._refuse_object_store("replace a file in one step")
-        self.filesystem.move(self._write_temporary(path, data), self.path_of(path))
+        with self._temporary(path, data, "replace a file in one step") as temporary:
+            temporary.replace(self.path_of(path))
 
     def delete(self, path: str) -> None:
         """Remove a file; none there is fine."""
@@ -150,42 +165,52 @@ class Storage:
     def _make_folder_of(self, path: str) -> None:
         self.filesystem.create_dir(self.path_of(path).rpartition("/")[0], recursive=True)
 
-    def _write_temporary(self, path: str, data: bytes) -> str:
-        self._refuse_object_store("create a file only if it is absent")
-        self._make_folder_of(path)
-        folder, _, name = self.path_of(path).rpartition("/")
-        # A dot name with a foreign suffix: Hudi's readers take it for neither an instant nor a data file.
-        temporary = f"{folder}/.{name}.{uuid.uuid4().hex}{TEMPORARY_SUFFIX}"
-        if isinstance(self.filesystem, fs.LocalFileSystem):
-            with Path(temporary).open("xb") as sink:
-                sink.write(data)
-                sink.flush()
-                os.fsync(sink.fileno())
-        else:
-            with self.filesystem.open_output_stream(temporary) as sink:
-                sink.write(data)
-        return temporary
+    @contextlib.contextmanager
+    def _temporary(self, path: str, data: bytes, operation: str) -> Iterator[Path]:
+        """A file beside `path` that holds `data`; gone at the end unless it was moved.
 
-    def _move_to_absent(self, temporary: str, path: str) -> None:
-        try:
-            self.filesystem.move(temporary, path)
-        except OSError as error:
-            # HDFS refuses to rename onto an existing file, without saying which of its errors this is.
-            if self.filesystem.get_file_info(path).type != fs.FileType.NotFound:
-                raise FileExistsError(path) from error
-            raise
-
-    def _refuse_object_store(self, operation: str) -> None:
-        if self.filesystem.type_name not in ("local", "hdfs"):
+        On the disk at the end, the move too: the next step may rest on it, even after a power cut.
+        """
+        if not isinstance(self.filesystem, fs.LocalFileSystem):
             raise UnsupportedStorageError(
                 uri=self.uri,
                 operation=operation,
-                reason=f"file system {self.filesystem.type_name!r} offers no atomic rename; "
-                "keep the index on a local or HDFS path",
+                reason=f"pyarrow has no such step on {self.filesystem.type_name!r}; "
+                "keep the index on a locally mounted path",
             )
+        self._make_folder_of(path)
+        place = Path(self.path_of(path))
+        # A dot name with a foreign suffix: Hudi's readers take it for neither an instant nor a data file.
+        # Not longer than the name it stands for may be, which some file systems limit to 255 bytes.
+        temporary = place.parent / f".{uuid.uuid4().hex}{TEMPORARY_SUFFIX}"
+        try:
+            with temporary.open("xb") as sink:
+                sink.write(data)
+                sink.flush()
+                os.fsync(sink.fileno())
+            yield temporary
+        finally:
+            temporary.unlink(missing_ok=True)
+        _sync_folder(place.parent)
 
     def _delete_quietly(self, path: str) -> None:
         try:
             self.filesystem.delete_file(path)
         except FileNotFoundError:
             return
+
+
+def _local_path(location: str) -> Path | None:
+    """The local path that a path or `file:` URI names, None for another URI."""
+    # Hadoop writes file:/path, others file:///path.
+    if match := re.match(r"file:(?://(?:localhost)?(?=/))?(.*)", location, re.DOTALL):
+        return Path(unquote(match.group(1)))
+    return None if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", location) else Path(location)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,78 @@
+# Every target sets up what it needs on a machine with Python and make. `make` alone lists them.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test test-slow check format bench constraints clean distclean
+
+# Another Spark's settings would start that Spark, or feed its modules to this one.
+unexport SPARK_HOME SPARK_CONF_DIR PYSPARK_PYTHON PYSPARK_DRIVER_PYTHON PYSPARK_SUBMIT_ARGS PYTHONPATH PYTHONHOME
+
+# 3.11 is what the checks run on; the others fit too.
+PYTHON ?= python3.11 python3 python3.12 python3.10 python
+FITTING := import ensurepip, sys, venv; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+STAMP := $(VENV)/.installed
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## Make the environment in .venv, with the versions of constraints.txt
+
+# No build isolation: setuptools comes from constraints.txt as well, and nothing is resolved twice. Python's warnings
+# are about how setuptools makes any editable installation.
+$(STAMP): pyproject.toml constraints.txt
+	@for python in $(PYTHON); do \
+	    if "$$python" -c '$(FITTING)' 2>/dev/null; then break; fi; python=; \
+	done; \
+	if [ -z "$$python" ]; then \
+	    echo "No Python 3.10, 3.11 or 3.12 with venv and pip among: $(PYTHON)." >&2; \
+	    echo "Install one, or name it: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; \
+	    exit 1; \
+	fi; \
+	echo "Making $(VENV) with $$("$$python" --version); the first time takes a minute or two"; \
+	"$$python" -m venv $(VENV)
+	@$(PIP) install --quiet --constraint constraints.txt pip setuptools
+	@PYTHONWARNINGS=ignore $(PIP) install --quiet --constraint constraints.txt --no-build-isolation --no-compile \
+	    --editable '.[spark,airflow,local]' --group test --group check
+	@touch $@
+
+demo: $(STAMP) ## Write two small Hudi tables with Spark and look into them without it
+	@$(BIN)/python examples/demo.py
+
+test: $(STAMP) ## Run all tests but the slow ones (ARGS="-k storage" for some)
+	@$(BIN)/pytest $(ARGS)
+
+test-slow: $(STAMP) ## Run the long random tests
+	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -m slow $(ARGS)
+
+check: $(STAMP) ## Lint, formatting, types and import contracts
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+format: $(STAMP) ## Format the code and fix what ruff can fix
+	@$(BIN)/ruff format
+	@$(BIN)/ruff check --fix
+
+bench: $(STAMP) ## Run the benchmarks
+	@for benchmark in benchmarks/bench_*.py; do $(BIN)/python $$benchmark || exit 1; done
+
+# One file for all Python versions and platforms: uv writes markers where they differ. It writes no addresses.
+constraints: $(STAMP) ## Pin the newest versions that fit together
+	@$(PIP) install --quiet --constraint constraints.txt --group pin
+	@UV_CUSTOM_COMPILE_COMMAND="make constraints" $(BIN)/uv pip compile pyproject.toml --upgrade --universal \
+	    --python-version 3.10 --all-extras --group build --group test --group check --group pin \
+	    --no-annotate --quiet --output-file constraints.txt
+
+clean: ## Remove what the targets made, but for the environment
+	rm -rf .demo .bench build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache \
+	    .hypothesis metastore_db derby.log spark-warehouse
+	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
+
+distclean: clean ## Remove the environment too
+	rm -rf $(VENV)

@@ -1,0 +1,175 @@
+"""Two small Hudi tables, written by Hudi on Spark and read back without Spark or a JVM.
+
+The tables hold the trips of RFC-77's examples: one is copy-on-write, one merge-on-read. Eight trips are
+inserted, then one commit corrects two fares and adds a trip. What that did to the files is then shown as
+hudi-rs sees it: copy-on-write made new base files, merge-on-read a log file where rows only changed.
+
+Run it with `make demo`. It starts afresh each time and leaves its tables in `.demo/`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from hudi import HudiReadOptions, HudiTable
+
+from hudi_index.spark.session import SHORT_RUN, local_session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import SparkSession
+
+FOLDER = Path(__file__).resolve().parent.parent / ".demo"
+SPARK_LOG = FOLDER / "spark.log"
+TABLE_TYPES = {"trips_cow": "COPY_ON_WRITE", "trips_mor": "MERGE_ON_READ"}
+
+SCHEMA = "uuid string, ts bigint, rider string, driver string, fare double, city string"
+TRIPS = [
+    ("334e26e9", 1695159649087, "rider-A", "driver-K", 19.10, "san_francisco"),
+    ("e96c4396", 1695091554788, "rider-C", "driver-M", 27.70, "san_francisco"),
+    ("9909a8b1", 1695046462179, "rider-D", "driver-L", 33.90, "san_francisco"),
+    ("1dced545", 1695516137016, "rider-E", "driver-O", 93.50, "san_francisco"),
+    ("e3cf430c", 1695332066204, "rider-F", "driver-P", 34.15, "sao_paulo"),
+    ("7a84095f", 1695376420876, "rider-G", "driver-Q", 43.40, "sao_paulo"),
+    ("3eeb61f7", 1695173887231, "rider-I", "driver-S", 41.06, "chennai"),
+    ("c8abbe79", 1695115999911, "rider-J", "driver-T", 17.85, "chennai"),
+]
+CORRECTIONS = [
+    ("334e26e9", 1695159649999, "rider-A", "driver-K", 25.00, "san_francisco"),
+    ("c8abbe79", 1695115999999, "rider-J", "driver-T", 20.00, "chennai"),
+    ("5f1b2d77", 1695600000000, "rider-B", "driver-N", 12.40, "chennai"),
+]
+
+
+def main() -> int:
+    """Write the tables, then show them."""
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir()
+    started = time.monotonic()
+    print(f"Writing {' and '.join(TABLE_TYPES)} with Hudi on Spark …")
+    try:
+        write_tables()
+    except Exception:
+        print(f"Spark failed; its own output is in {SPARK_LOG}", file=sys.stderr)
+        raise
+    print(f"… took {time.monotonic() - started:.0f} s. From here on without Spark.")
+
+    started = time.monotonic()
+    for name in TABLE_TYPES:
+        show_table(HudiTable((FOLDER / name).as_uri()))
+    print(f"\nRead in {time.monotonic() - started:.2f} s. The tables stay in {FOLDER}")
+    return 0
+
+
+def write_tables() -> None:
+    """Make each table with one insert and one upsert."""
+    with output_to(SPARK_LOG):
+        spark = local_session("hudi-index-demo", settings={**SHORT_RUN, "spark.log.level": "ERROR"})
+    try:
+        for name, table_type in TABLE_TYPES.items():
+            write_table(spark, FOLDER / name, table_type)
+    finally:
+        spark.stop()
+
+
+def write_table(spark: SparkSession, path: Path, table_type: str) -> None:
+    """Make one table, partitioned by city."""
+    options = {
+        "hoodie.table.name": path.name,
+        "hoodie.datasource.write.table.type": table_type,
+        "hoodie.datasource.write.recordkey.field": "uuid",
+        "hoodie.datasource.write.precombine.field": "ts",
+        "hoodie.datasource.write.partitionpath.field": "city",
+        "hoodie.datasource.write.hive_style_partitioning": "true",
+        "hoodie.metadata.enable": "false",
+        "hoodie.embed.timeline.server": "false",
+    }
+    for operation, rows in (("insert", TRIPS), ("upsert", CORRECTIONS)):
+        writer = spark.createDataFrame(rows, SCHEMA).write.format("hudi").options(**options)
+        writer.option("hoodie.datasource.write.operation", operation).mode("append").save(str(path))
+
+
+def show_table(table: HudiTable) -> None:
+    """Print a table's commits, file groups and rows."""
+    print(f"\n{table.table_name}  ({table.table_type})")
+    timeline = table.get_timeline()
+    instants = timeline.get_completed_deltacommits() if table.is_mor else timeline.get_completed_commits()
+    print_rows("commits", ("instant", "action"), [(i.timestamp, i.action) for i in instants])
+
+    slices = sorted(table.get_file_slices(), key=lambda s: s.partition_path)
+    print_rows(
+        "file groups, each with its latest slice",
+        ("partition", "file group", "base file of", "log files", "bytes"),
+        [
+            (
+                s.partition_path,
+                s.file_id[:8],
+                s.creation_instant_time,
+                len(s.log_file_names),
+                s.total_size_bytes(),
+            )
+            for s in slices
+        ],
+    )
+
+    rows = pa.Table.from_batches(table.read(HudiReadOptions(projection=["city", "rider", "fare"])))
+    fares = defaultdict(list)
+    for row in rows.to_pylist():
+        fares[row["city"]].append((row["rider"], row["fare"]))
+    print_rows(
+        "rows by city",
+        ("city", "trips", "fares", "riders"),
+        [
+            (city, len(trips), f"{sum(fare for _, fare in trips):.2f}", " ".join(sorted(r for r, _ in trips)))
+            for city, trips in sorted(fares.items())
+        ],
+    )
+
+
+def print_rows(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print aligned columns under a title: whole numbers to the right, all else to the left."""
+    lines = [header, *([str(value) for value in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    aligns = [
+        ">" if rows and all(isinstance(row[c], int) for row in rows) else "<" for c in range(len(header))
+    ]
+    lines.insert(1, ["-" * width for width in widths])
+    print(f"\n  {title}")
+    for line in lines:
+        cells = [f"{cell:{align}{width}}" for cell, align, width in zip(line, aligns, widths, strict=True)]
+        print("    " + "  ".join(cells).rstrip())
+
+
+@contextlib.contextmanager
+def output_to(path: Path) -> Iterator[None]:
+    """Send stdout and stderr to a file for a while; a process started meanwhile keeps it.
+
+    The JVM is such a process: Ivy's, Spark's and Hudi's chatter stays out of the terminal for good.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = os.dup(1), os.dup(2)
+    with path.open("ab") as log:
+        os.dup2(log.fileno(), 1)
+        os.dup2(log.fileno(), 2)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for descriptor, copy in zip((1, 2), kept, strict=True):
+            os.dup2(copy, descriptor)
+            os.close(copy)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

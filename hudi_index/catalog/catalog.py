@@ -1,0 +1,228 @@
+"""Which indexes a table has: load and change, by any number of processes at once, without a lock.
+
+    <table>/.hoodie/.index/index.json                the indexes, for everybody to read
+    <table>/.hoodie/.index/history/0000000007.json   what index.json says after the seventh change
+
+A change is a compare-and-swap on the generation number. It reads generation n, makes generation n + 1 from
+it, and `Storage.create`s the history file of n + 1. That step is the commit: of all who try for n + 1 one
+succeeds, and the others read again and make n + 2. So no change is lost, each was checked against the very
+catalog it follows (no two indexes of one name), and nobody waits for anybody: who fails does so because
+another one succeeded. There is no claim or lock that a dead process could leave behind.
+
+Then the change is published: index.json is `Storage.replace`d, again and again until it says what the
+newest history file says. A publisher that slept may swap an older generation back in; by the same rule it
+sees the newer history file afterwards and repairs that. If it dies in between, or died before its swap,
+index.json is behind until the next change by anyone.
+
+So a reader does not trust index.json to be the newest: it goes on to history n + 1, n + 2, … until there
+is none. Between two commits that end is the same for all, and the numbers below it are never deleted or
+rewritten. Hence a reader sees every change committed before it began, and never one older than what it, or
+whoever told it to look, has seen before. Tools that read index.json alone see a whole catalog that was
+current once, and the current one whenever no changer is at work or has died.
+
+History files stay. Deleting one would free its number for a process that read the generation before it
+long ago, whose change would then seem committed and be seen by nobody. They are as rare as DDL, a few
+kilobytes each, and say what changed when.
+
+Crash table: before `create`, nothing happened. After it, the change holds, index.json may be behind.
+Nothing else is written, save files of `Storage` that it has not moved to their place, which nobody reads.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from hudi_index.catalog.snapshot import CatalogSnapshot
+from hudi_index.errors import CatalogCorruptError, StateConflictError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from hudi_index.catalog.definition import IndexDefinition, IndexState
+    from hudi_index.storage import Storage
+
+__all__ = ["Catalog"]
+
+INDEX_FILE = ".hoodie/.index/index.json"
+HISTORY = ".hoodie/.index/history"
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """The indexes of the table at the storage's root."""
+
+    storage: Storage
+
+    def load(self) -> CatalogSnapshot:
+        """The newest generation; an empty one if the table never had an index.
+
+        Raises:
+            CatalogCorruptError: if a file can't be read. Queries then use no index.
+        """
+        return self._load()[1]
+
+    def add(self, definition: IndexDefinition, *, table: Mapping[str, str] | None = None) -> IndexDefinition:
+        """Add an index and return it as stored, with its id and times.
+
+        Args:
+            definition: the index.
+            table: the table's identity, noted if none is noted yet.
+
+        Raises:
+            IndexExistsError: if the name is taken, in whatever case.
+        """
+        now = _now()
+        stored = replace(definition, id=uuid.uuid4().hex, created_time=now, changed_time=now)
+
+        def change(current: CatalogSnapshot) -> CatalogSnapshot:
+            added = current.with_added(stored)
+            return added if current.table or not table else replace(added, table=dict(table))
+
+        self._change(change)
+        return stored
+
+    def change_state(
+        self, name: str, state: IndexState, reason: str | None = None, *, index_id: str | None = None
+    ) -> IndexDefinition:
+        """Move an index to another state; to the one it is in changes nothing but the reason.
+
+        Args:
+            name: the index.
+            state: its new state.
+            reason: why it is invalid.
+            index_id: the id of the index that is meant. Who has worked on it for long must say so, or may
+                call ready an index of the same name that was dropped and created meanwhile.
+
+        Raises:
+            NoSuchIndexError: if it is gone.
+            StateConflictError: if it is another index now, or in a state that doesn't lead there.
+        """
+
+        def change(old: IndexDefinition) -> IndexDefinition:
+            _check_same(old, index_id, wanted=state.value)
+            if not old.state.may_become(state):
+                raise StateConflictError(name=old.name, state=old.state.value, wanted=state.value)
+            return old.with_state(state, reason)
+
+        return self._change_definition(name, change)
+
+    def change_options(self, name: str, options: Mapping[str, str]) -> IndexDefinition:
+        """Set options of an index, leaving its others as they are.
+
+        Raises:
+            NoSuchIndexError: if there is no such index.
+            InvalidOptionError: if its kind has no such option or value.
+        """
+        return self._change_definition(name, lambda old: old.with_options(options))
+
+    def remove(self, name: str, *, index_id: str | None = None) -> None:
+        """Take an index out.
+
+        Args:
+            name: the index.
+            index_id: the id of the index that is meant, as for `change_state`.
+
+        Raises:
+            NoSuchIndexError: if it is gone.
+            StateConflictError: if it is another index now.
+        """
+
+        def change(current: CatalogSnapshot) -> CatalogSnapshot:
+            _check_same(current.definition_of(name), index_id, wanted="removed")
+            return current.without(name)
+
+        self._change(change)
+
+    def identify(self, table: Mapping[str, str]) -> None:
+        """Note the table's identity in place of the one noted so far."""
+        self._change(lambda current: current if current.table == table else current.with_table(table))
+
+    def _change_definition(
+        self, name: str, change: Callable[[IndexDefinition], IndexDefinition]
+    ) -> IndexDefinition:
+        def change_one(current: CatalogSnapshot) -> CatalogSnapshot:
+            old = current.definition_of(name)
+            new = change(old)
+            return current if new == old else current.with_changed(replace(new, changed_time=_now()))
+
+        return self._change(change_one).definition_of(name)
+
+    def _change(self, change: Callable[[CatalogSnapshot], CatalogSnapshot]) -> CatalogSnapshot:
+        while True:
+            current = self.load()
+            changed = change(current)
+            if changed is not current:
+                try:
+                    self.storage.create(_history_file(changed.generation), changed.to_bytes())
+                except FileExistsError:
+                    continue
+            self._publish()
+            return changed
+
+    def _publish(self) -> None:
+        while True:
+            published, newest = self._load()
+            if published == newest.generation:
+                return
+            self.storage.replace(INDEX_FILE, newest.to_bytes())
+
+    def _load(self) -> tuple[int, CatalogSnapshot]:
+        """The generation of index.json, 0 without one, and the newest snapshot."""
+        newest = self._read_published()
+        published = newest.generation if newest else 0
+        if newest is None:
+            # Saves reading the whole history one by one after index.json was deleted.
+            newest = self._newest_listed() or CatalogSnapshot()
+        while following := self._read_generation(newest.generation + 1):
+            newest = following
+        return published, newest
+
+    def _read_published(self) -> CatalogSnapshot | None:
+        try:
+            return self._read(INDEX_FILE)
+        except CatalogCorruptError as error:
+            try:
+                is_kept = self._newest_listed() is not None
+            except CatalogCorruptError:
+                is_kept = False
+            if not is_kept:
+                raise
+            hint = "the newest file of history/ beside it is whole and stands in once this one is deleted"
+            raise CatalogCorruptError(path=error.path, reason=f"{error.reason}; {hint}") from error
+
+    def _newest_listed(self) -> CatalogSnapshot | None:
+        names = [file.name.removesuffix(".json") for file in self.storage.list(HISTORY)]
+        generations = [int(name) for name in names if name.isascii() and name.isdigit()]
+        return self._read_generation(max(generations)) if generations else None
+
+    def _read_generation(self, generation: int) -> CatalogSnapshot | None:
+        path = _history_file(generation)
+        snapshot = self._read(path)
+        if snapshot and snapshot.generation != generation:
+            raise CatalogCorruptError(
+                path=self.storage.uri_of(path), reason=f"says it is generation {snapshot.generation}"
+            )
+        return snapshot
+
+    def _read(self, path: str) -> CatalogSnapshot | None:
+        try:
+            data = self.storage.read(path)
+        except FileNotFoundError:
+            return None
+        return CatalogSnapshot.from_bytes(data, path=self.storage.uri_of(path))
+
+
+def _check_same(found: IndexDefinition, index_id: str | None, *, wanted: str) -> None:
+    if index_id not in (None, found.id):
+        raise StateConflictError(name=found.name, state="another index by now", wanted=wanted)
+
+
+def _history_file(generation: int) -> str:
+    return f"{HISTORY}/{generation:010d}.json"
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")

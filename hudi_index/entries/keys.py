@@ -1,0 +1,215 @@
+"""The grammar of entry keys: parts joined by `$`, the last of them naming the file group the entry came from.
+
+    owner             <partition path>$<file id>
+    files             <owner>
+    column_stats      <column>$<owner>
+    bloom_filters     <column>$<owner>
+    partition_stats   <column>$<partition path>
+    record_index      <record key>$<owner>
+    secondary_index   <secondary key, part by part>$<record key>$<owner>
+    bitmap_index      <column>$<value>$<owner>
+
+Values are encoded by `encoding`; columns, record keys, partition paths and file ids are text. No part holds a
+`$`, so a key splits only one way, and keys sort by their parts from left to right, each in its value's order.
+`.` stands for the empty partition path of an unpartitioned table (RFC-92), and `%2E` for a path that is `.`.
+
+What a look-up knows of a key comes first, and decides the shard:
+
+    files             the whole key        tail 0
+    partition_stats   the column           tail PARTITION_PARTS
+    column_stats      the column           tail OWNER_PARTS
+    bloom_filters     the column           tail OWNER_PARTS
+    record_index      the record key       tail OWNER_PARTS
+    bitmap_index      column and value     tail OWNER_PARTS
+    secondary_index   the secondary key    tail RECORD_PARTS
+
+With `p` for what comes before a value (its column and `$`, or nothing), `v` for the encoded value and `key`
+for a whole key, a predicate becomes a range `start <= key < stop`:
+
+    =  v              p v $                  to   successor(p v $)
+    <  v              successor(p NULL)      to   p v $
+    <= v              successor(p NULL)      to   successor(p v $)
+    >  v              successor(p v $)       to   successor(p)
+    >= v              p v $                  to   successor(p)
+    LIKE 'v%'         p text_prefix          to   successor(p text_prefix), less null's range
+    IS NULL           p NULL                 to   successor(p NULL)
+    IS NOT NULL       successor(p NULL)      to   successor(p)
+"""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_index.entries.decoding import decode_text
+from hudi_index.entries.encoding import encode_text
+from hudi_index.errors import KeyCorruptError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+__all__ = [
+    "OWNER_PARTS",
+    "PARTITION_PARTS",
+    "RECORD_PARTS",
+    "SEPARATOR",
+    "Owner",
+    "bitmap_keys",
+    "column_key",
+    "join_key",
+    "join_keys",
+    "lookup_part",
+    "lookup_parts",
+    "owner_of",
+    "owner_suffix",
+    "partition_of",
+    "partition_part",
+    "partition_stats_key",
+    "record_index_keys",
+    "secondary_index_keys",
+    "shard_of",
+    "shards_of",
+    "split_key",
+    "successor",
+]
+
+SEPARATOR = "$"
+
+PARTITION_PARTS = 1
+OWNER_PARTS = 2
+RECORD_PARTS = 1 + OWNER_PARTS
+
+_UNPARTITIONED = "."
+_DOT = "%2E"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Owner:
+    """The file group that an entry came from."""
+
+    partition_path: str
+    """Empty for an unpartitioned table."""
+    file_id: str
+
+    @property
+    def suffix(self) -> str:
+        """The end of the owner's every key, and its whole key in `files`."""
+        return owner_suffix(self.partition_path, self.file_id)
+
+
+def partition_part(partition_path: str) -> str:
+    """A partition path as a key part."""
+    if not partition_path:
+        return _UNPARTITIONED
+    return _DOT if partition_path == _UNPARTITIONED else encode_text(partition_path)
+
+
+def partition_of(part: str) -> str:
+    """The partition path that a key part stands for."""
+    if part == _UNPARTITIONED:
+        return ""
+    return _UNPARTITIONED if part == _DOT else decode_text(part)
+
+
+def owner_suffix(partition_path: str, file_id: str) -> str:
+    """`<partition path>$<file id>`."""
+    return join_key(partition_part(partition_path), encode_text(file_id))
+
+
+def owner_of(key: str) -> Owner:
+    """The owner that a key of any partition but `partition_stats` ends with.
+
+    Raises:
+        KeyCorruptError: for a key that is too short to name one.
+    """
+    parts = split_key(key)
+    if len(parts) < OWNER_PARTS:
+        raise KeyCorruptError(key=key, reason="it names no owner")
+    partition, file_id = parts[-OWNER_PARTS:]
+    return Owner(partition_of(partition), decode_text(file_id))
+
+
+def join_key(*parts: str) -> str:
+    """A key, or the beginning of one, of encoded parts."""
+    return SEPARATOR.join(parts)
+
+
+def join_keys(parts: Sequence[pa.Array[Any] | str]) -> pa.Array[Any]:
+    """Keys of encoded parts, row by row. A text stands for the same part in every row."""
+    # As Any: pyarrow's stubs don't know that arrays and scalars mix.
+    mixed: list[Any] = [*parts, SEPARATOR]
+    joined: pa.Array[Any] = pc.binary_join_element_wise(*mixed)
+    return joined
+
+
+def split_key(key: str) -> list[str]:
+    """The encoded parts of a key."""
+    return key.split(SEPARATOR)
+
+
+def column_key(column: str, owner: Owner) -> str:
+    """The key of a file group's entry in `column_stats` and `bloom_filters`."""
+    return join_key(encode_text(column), owner.suffix)
+
+
+def partition_stats_key(column: str, partition_path: str) -> str:
+    """The key of a partition's entry in `partition_stats`."""
+    return join_key(encode_text(column), partition_part(partition_path))
+
+
+def record_index_keys(record_keys: pa.Array[Any], owner: Owner) -> pa.Array[Any]:
+    """The `record_index` keys of encoded record keys."""
+    return join_keys([record_keys, owner.suffix])
+
+
+def secondary_index_keys(
+    secondary_key: Sequence[pa.Array[Any]], record_keys: pa.Array[Any], owner: Owner
+) -> pa.Array[Any]:
+    """The keys of a secondary index, of the encoded columns of its key and encoded record keys."""
+    return join_keys([*secondary_key, record_keys, owner.suffix])
+
+
+def bitmap_keys(column: str, values: pa.Array[Any], owner: Owner) -> pa.Array[Any]:
+    """The `bitmap_index` keys of a column's encoded values."""
+    return join_keys([encode_text(column), values, owner.suffix])
+
+
+def lookup_part(key: str, tail: int) -> str:
+    """What is left of a key without its last `tail` parts: the part that decides its shard."""
+    return key.rsplit(SEPARATOR, tail)[0]
+
+
+def lookup_parts(keys: pa.Array[Any], tail: int) -> pa.Array[Any]:
+    """`lookup_part` of every key."""
+    return pc.replace_substring_regex(keys, rf"(?:\$[^$]*){{{tail}}}\z", "")
+
+
+def shard_of(lookup: str, shards: int) -> int:
+    """The shard of all keys with this look-up part: its CRC-32, modulo the number of shards."""
+    return zlib.crc32(lookup.encode()) % shards
+
+
+def shards_of(lookups: pa.Array[Any], shards: int) -> npt.NDArray[np.int64]:
+    """`shard_of` of every look-up part."""
+    encoded: list[Any] = lookups.cast(pa.binary()).to_pylist()
+    return np.fromiter(map(zlib.crc32, encoded), dtype=np.int64, count=len(encoded)) % shards
+
+
+def successor(prefix: str) -> str | None:
+    """The least text above all that begin with a prefix, or None where nothing is above them.
+
+    Code points without a UTF-8 form (surrogates) are skipped.
+    """
+    stem = prefix.rstrip(chr(sys.maxunicode))
+    if not stem:
+        return None
+    following = ord(stem[-1]) + 1
+    return stem[:-1] + chr(0xE000 if following == 0xD800 else following)

@@ -1,0 +1,153 @@
+"""The record of the index metadata table: one schema for every partition, shaped like Hudi's own.
+
+    key                     text, the entry's key; unique inside its partition
+    partition               the partition the entry lives in (constant per file, Hudi's partition column)
+    type                    which payload is set, in Hudi's numbering (PayloadType)
+    filesystemMetadata …    one nullable struct per payload; all others are null
+    _hoodie_is_deleted      true in log files only: the key is gone (a tombstone)
+
+Values inside payloads (`minValue`, `orderingValue`) are text in the encoding of `entries.encoding`, so they
+compare as bytes whatever the column's type.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import pyarrow as pa
+
+__all__ = [
+    "DELETED",
+    "ENTRY_SCHEMA",
+    "KEY",
+    "PARTITION",
+    "PAYLOADS",
+    "TYPE",
+    "PayloadType",
+    "as_entries",
+    "avro_schema_of",
+    "tombstones",
+]
+
+KEY = "key"
+PARTITION = "partition"
+TYPE = "type"
+DELETED = "_hoodie_is_deleted"
+
+
+class PayloadType(IntEnum):
+    """What an entry says; numbers as in Hudi's MetadataPartitionType where it has the kind."""
+
+    FILES = 2
+    COLUMN_STATS = 3
+    BLOOM_FILTERS = 4
+    RECORD_INDEX = 5
+    PARTITION_STATS = 6
+    SECONDARY_INDEX = 7
+    BITMAP = 20
+
+
+_STATS = pa.struct(
+    {
+        "columnName": pa.string(),
+        "minValue": pa.string(),
+        "maxValue": pa.string(),
+        "valueCount": pa.int64(),
+        "nullCount": pa.int64(),
+        "nanCount": pa.int64(),
+        "isExact": pa.bool_(),
+    }
+)
+
+PAYLOADS: dict[str, pa.DataType] = {
+    "filesystemMetadata": pa.struct(
+        {
+            "partitionPath": pa.string(),
+            "fileId": pa.string(),
+            "baseFile": pa.string(),
+            "logFiles": pa.list_(pa.string()),
+            "instants": pa.list_(pa.string()),
+            "rowCount": pa.int64(),
+            "baseFileSize": pa.int64(),
+            "logFilesSize": pa.int64(),
+            "schemaId": pa.string(),
+            "number": pa.int64(),
+        }
+    ),
+    "ColumnStatsMetadata": _STATS,
+    "BloomFilterMetadata": pa.struct({"type": pa.string(), "bloomFilter": pa.binary()}),
+    "recordIndexMetadata": pa.struct({"orderingValue": pa.string(), "instantTime": pa.string()}),
+    "BitmapIndexMetadata": pa.struct({"bitmap": pa.binary()}),
+}
+"""Payload structs by field name. Secondary index entries need none: their key says it all."""
+
+ENTRY_SCHEMA: pa.Schema = pa.schema(
+    [
+        pa.field(KEY, pa.string(), nullable=False),
+        pa.field(PARTITION, pa.string()),
+        pa.field(TYPE, pa.int32()),
+        *(pa.field(name, struct) for name, struct in PAYLOADS.items()),
+        pa.field(DELETED, pa.bool_()),
+    ]
+)
+
+
+def as_entries(entries: pa.Table, partition: str) -> pa.Table:
+    """`entries` with every column of the schema, in its order; what is absent becomes null."""
+    length = entries.num_rows
+    columns = []
+    for field in ENTRY_SCHEMA:
+        if field.name == PARTITION:
+            columns.append(pa.repeat(pa.scalar(partition, pa.string()), length))
+        elif field.name == DELETED and DELETED not in entries.column_names:
+            columns.append(pa.repeat(pa.scalar(value=False), length))
+        elif field.name in entries.column_names:
+            columns.append(entries.column(field.name).cast(field.type))
+        else:
+            columns.append(pa.nulls(length, field.type))
+    return pa.Table.from_arrays(columns, schema=ENTRY_SCHEMA)
+
+
+def tombstones(keys: pa.Array, partition: str) -> pa.Table:
+    """Entries that say of each key that it is gone."""
+    deleted = pa.repeat(pa.scalar(value=True), len(keys))
+    return as_entries(pa.table({KEY: keys, DELETED: deleted}), partition)
+
+
+def avro_schema_of(schema: pa.Schema, *, name: str) -> dict[str, Any]:
+    """The Avro form of an Arrow schema, as log blocks and commit metadata carry it."""
+    return _avro_record(list(schema), name)
+
+
+def _avro_record(fields: list[pa.Field], name: str) -> dict[str, Any]:
+    return {
+        "type": "record",
+        "name": name,
+        "namespace": "hoodie.hudi_index",
+        "fields": [_avro_field(field, name) for field in fields],
+    }
+
+
+def _avro_field(field: pa.Field, parent: str) -> dict[str, Any]:
+    inner = _avro_type(field.type, f"{parent}_{field.name}")
+    if not field.nullable:
+        return {"name": field.name, "type": inner}
+    return {"name": field.name, "type": ["null", inner], "default": None}
+
+
+_AVRO_PRIMITIVES = {
+    pa.string(): "string",
+    pa.binary(): "bytes",
+    pa.int32(): "int",
+    pa.int64(): "long",
+    pa.bool_(): "boolean",
+}
+
+
+def _avro_type(arrow: pa.DataType, name: str) -> str | dict[str, Any]:
+    if isinstance(arrow, pa.StructType):
+        return _avro_record([arrow.field(place) for place in range(arrow.num_fields)], name)
+    if isinstance(arrow, pa.ListType):
+        return {"type": "array", "items": ["null", _avro_type(arrow.value_type, f"{name}_item")]}
+    return _AVRO_PRIMITIVES[arrow]

@@ -1,0 +1,190 @@
+"""Base files: Parquet, sorted by key, each key once, no tombstones.
+
+Row groups are small and only the key column keeps statistics, so a look-up reads the footer, picks the row groups whose
+key range meets the wanted one, and decodes nothing else. Keys share long prefixes with their neighbours, which
+DELTA_BYTE_ARRAY stores once.
+
+Nothing is believed unchecked: the size and the footer's CRC-32 stand in the commit metadata, every page carries its own
+checksum. A mismatch is an EntryCorruptError that names the file.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from hudi_index.entries.schema import DELETED, ENTRY_SCHEMA, KEY, PARTITION, TYPE
+from hudi_index.errors import EntryCorruptError, MissingFileError
+from hudi_index.metadata_table.commit_metadata import WriteStat
+from hudi_index.metadata_table.layout import base_file_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from hudi_index.storage import Storage
+
+__all__ = ["ROWS_PER_GROUP", "BaseFile", "write_base_file"]
+
+ROWS_PER_GROUP = 16_384
+"""Rows decoded for one look-up; measured in benchmarks/lookup.py."""
+
+_MAGIC = b"PAR1"
+_TAIL = 64 * 1024
+
+
+def write_base_file(
+    storage: Storage,
+    *,
+    partition: str,
+    file_id: str,
+    requested_time: str,
+    write_token: str,
+    entries: Iterable[pa.Table],
+) -> WriteStat:
+    """Write a base file from tables that are sorted by key, one after the other."""
+    name = base_file_name(file_id, requested_time, write_token)
+    path = f"{partition}/{name}"
+    rows, last = 0, None
+    with (
+        storage.open_output(path) as sink,
+        pq.ParquetWriter(
+            sink,
+            ENTRY_SCHEMA,
+            compression="zstd",
+            use_dictionary=[PARTITION, TYPE, DELETED],
+            column_encoding={KEY: "DELTA_BYTE_ARRAY"},
+            write_statistics=[KEY],
+            write_page_checksum=True,
+        ) as writer,
+    ):
+        for group in _regrouped(entries):
+            last = _checked_order(group.column(KEY), last, path)
+            writer.write_table(group, row_group_size=ROWS_PER_GROUP)
+            rows += group.num_rows
+    size, footer = _load_footer(storage, path)
+    return WriteStat(partition, file_id, name, size, zlib.crc32(footer), rows, tombstones=0, is_log=False)
+
+
+@dataclass(frozen=True)
+class BaseFile:
+    """An open base file: its footer, read and checked once."""
+
+    storage: Storage
+    path: str
+    metadata: Any
+    """pyarrow's FileMetaData, which has no useful type."""
+    lows: tuple[str, ...]
+    """Per row group, no key in it is below this."""
+    highs: tuple[str, ...]
+    """Per row group, no key in it is above this. The last ones may be missing: they have no known bound."""
+
+    @classmethod
+    def open(cls, storage: Storage, stat: WriteStat) -> BaseFile:
+        """Read and check the footer of a committed base file."""
+        uri = storage.uri_of(stat.path)
+        try:
+            size, footer = _load_footer(storage, stat.path)
+            if size != stat.size or zlib.crc32(footer) != stat.checksum:
+                raise EntryCorruptError(path=uri, reason="size or footer is not what was committed")
+            metadata = pq.read_metadata(pa.BufferReader(footer))
+            return cls(storage, stat.path, metadata, *_bounds(metadata))
+        except FileNotFoundError:
+            raise MissingFileError(path=uri) from None
+        except (pa.ArrowException, OSError, struct.error) as error:
+            raise EntryCorruptError(path=uri, reason=f"no Parquet footer ({error})") from error
+
+    @property
+    def row_groups(self) -> int:
+        """How many row groups the file has."""
+        return len(self.lows)
+
+    def row_groups_of(self, low: str, high: str | None) -> range:
+        """The row groups that may hold keys in [low, high)."""
+        first = bisect_left(self.highs, low)
+        last = self.row_groups if high is None else bisect_left(self.lows, high)
+        return range(first, max(first, last))
+
+    def read_row_group(self, group: int, columns: Sequence[str]) -> pa.Table:
+        """The rows of one row group."""
+        try:
+            with self.storage.open_input(self.path) as source:
+                file = pq.ParquetFile(
+                    source, metadata=self.metadata, page_checksum_verification=True, pre_buffer=False
+                )
+                return file.read_row_group(group, columns=list(columns), use_threads=False)
+        except FileNotFoundError:
+            raise MissingFileError(path=self.storage.uri_of(self.path)) from None
+        except (pa.ArrowException, OSError) as error:
+            reason = f"row group {group} can't be read ({error})"
+            raise EntryCorruptError(path=self.storage.uri_of(self.path), reason=reason) from error
+
+
+def _bounds(metadata: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Key bounds per row group. Keys above 4 kB have no statistics: their bounds come from the neighbours."""
+    found = [metadata.row_group(group).column(0).statistics for group in range(metadata.num_row_groups)]
+    known = [(each.min, each.max) if each is not None and each.has_min_max else None for each in found]
+    lows: list[str] = []
+    below = ""
+    for bounds in known:
+        lows.append(bounds[0] if bounds else below)
+        below = bounds[1] if bounds else below
+    highs: list[str] = []
+    above: str | None = None
+    for bounds in reversed(known):
+        high = bounds[1] if bounds else above
+        if high is not None:
+            highs.append(high)
+        above = bounds[0] if bounds else above
+    return tuple(lows), tuple(reversed(highs))
+
+
+def _load_footer(storage: Storage, path: str) -> tuple[int, bytes]:
+    """File size, and the footer with its length and magic."""
+    with storage.open_input(path) as source:
+        size = source.size()
+        tail = source.read_at(min(size, _TAIL), max(0, size - _TAIL))
+        if tail[-4:] != _MAGIC:
+            raise EntryCorruptError(path=storage.uri_of(path), reason="does not end like a Parquet file")
+        (length,) = struct.unpack("<I", tail[-8:-4])
+        wanted = length + 8
+        if wanted > size:
+            raise EntryCorruptError(path=storage.uri_of(path), reason="footer longer than the file")
+        if wanted > len(tail):
+            tail = source.read_at(wanted, size - wanted)
+        return size, tail[-wanted:]
+
+
+def _regrouped(entries: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows in tables of whole row groups, so that many small inputs don't make small row groups."""
+    waiting: list[pa.Table] = []
+    rows = 0
+    for table in entries:
+        waiting.append(table)
+        rows += table.num_rows
+        if rows < ROWS_PER_GROUP:
+            continue
+        joined = pa.concat_tables(waiting)
+        whole = rows - rows % ROWS_PER_GROUP
+        yield joined.slice(0, whole)
+        waiting, rows = [joined.slice(whole)], rows - whole
+    if rows:
+        yield pa.concat_tables(waiting)
+
+
+def _checked_order(keys: pa.ChunkedArray, last: str | None, path: str) -> str:
+    """The last key, after proving that every key is above the one before it."""
+    flat = keys.combine_chunks()
+    first: str = flat[0].as_py()
+    ordered = pc.all(pc.less(flat.slice(0, len(flat) - 1), flat.slice(1))).as_py()
+    if ordered is False or (last is not None and first <= last):
+        raise ValueError(f"entries for {path} are not sorted by key, or a key stands twice")
+    final: str = flat[-1].as_py()
+    return final
+

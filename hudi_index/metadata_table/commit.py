@@ -1,0 +1,190 @@
+"""One commit from its lease to its completed timeline file: requested -> inflight -> completed.
+
+    begin      ledger grants lease and instant; requested and inflight files appear
+    write      files of any number of shards, here or in Spark tasks; nobody sees them
+    commit     stray files are deleted, the ledger decides, the completed file appears: now everybody does
+
+A crash before the decision leaves the previous view; the next writer deletes what was left. A crash after it leaves a
+commit that the next writer makes visible. A lease that was lost meanwhile makes `commit` raise and change nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from dataclasses import replace
+from threading import Event, Thread
+from typing import TYPE_CHECKING
+
+from hudi_index.errors import ConflictError
+from hudi_index.metadata_table.cleaning import delete_strays, remove_dead_instants
+from hudi_index.metadata_table.commit_metadata import (
+    CommitMetadata,
+    TableState,
+    encode_commit,
+    requested_content,
+)
+from hudi_index.metadata_table.layout import (
+    PARTITION_METADATA,
+    CompletedInstant,
+    inflight_name,
+    parse_completed,
+    completed_name,
+    requested_name,
+)
+from hudi_index.metadata_table.view import Commit, View
+from hudi_index.metadata_table.writer import ShardWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from types import TracebackType
+
+    from hudi_index.metadata_table.commit_metadata import WriteStat
+    from hudi_index.metadata_table.ledger import Grant, Ledger
+    from hudi_index.metadata_table.view import ViewLoader
+    from hudi_index.storage import Storage
+
+__all__ = ["Transaction"]
+
+log = logging.getLogger(__name__)
+
+_NEVER = "9" * 17
+"""Later than any instant: stands for a completed time that is not known yet."""
+
+
+class Transaction:
+    """An open commit. As a context manager it aborts when left without `commit`."""
+
+    def __init__(
+        self,
+        *,
+        storage: Storage,
+        ledger: Ledger,
+        views: ViewLoader,
+        grant: Grant,
+        renew_every: float | None,
+        new_shards: Mapping[str, int] | None = None,
+        replaced: Sequence[str] = (),
+        plan: bytes | None = None,
+    ) -> None:
+        self.grant = grant
+        self.view = views.load()
+        """What the table held when the lease was granted."""
+        self._storage, self._ledger, self._views = storage, ledger, views
+        self._new_shards, self._replaced = dict(new_shards or {}), tuple(replaced)
+        self._stats: list[WriteStat] = []
+        self._is_open = True
+        self._stop = Event()
+        self._announce(plan)
+        if renew_every is not None:
+            Thread(target=self._keep_lease, args=(renew_every,), daemon=True).start()
+
+    @property
+    def requested_time(self) -> str:
+        """The instant of this commit."""
+        return self.grant.requested_time
+
+    @property
+    def writer(self) -> ShardWriter:
+        """Writes files for this commit; may travel to Spark tasks."""
+        kept = {
+            (name, shard): piece.file_id
+            for name, shards in self.view.partitions.items()
+            if name not in self._replaced
+            for shard, piece in shards.items()
+        }
+        return ShardWriter(self._storage, self.requested_time, kept)
+
+    def shards_of(self, partition: str) -> int:
+        """The number of shards of a partition after this commit."""
+        return self._shards(self.view)[partition]
+
+    def add(self, stats: Iterable[WriteStat]) -> None:
+        """Take written files into the commit."""
+        self._stats.extend(stats)
+
+    def commit(self, data_snapshot: Mapping[str, str] | None = None) -> CompletedInstant:
+        """Make everything added visible at once.
+
+        Args:
+            data_snapshot: What snapshot of the data table the entries describe now; None leaves it as it was.
+
+        Raises:
+            CommitConflictError: The lease was lost; nothing changed.
+        """
+        self._ledger.check(self.grant)
+        self._check_stats()
+        touched = {stat.partition for stat in self._stats}
+        delete_strays(self._storage, touched, self.requested_time, keep={stat.path for stat in self._stats})
+        completed = self._ledger.commit(self.grant, lambda: encode_commit(self._metadata(data_snapshot)))
+        self._close()
+        path = completed_name(self.requested_time, completed, self.grant.action)
+        instant = parse_completed(path.rpartition("/")[2])
+        assert instant is not None
+        log.info("committed %s: %d files", instant.file_name, len(self._stats))
+        return instant
+
+    def abort(self) -> None:
+        """Give up; what was written is deleted."""
+        self._close()
+        self._ledger.abort(self.grant)
+        remove_dead_instants(self._storage, self._ledger)
+
+    def __enter__(self) -> Transaction:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._is_open:
+            # The error that brought us here says more than one met while tidying up.
+            with suppress(OSError) if error else suppress():
+                self.abort()
+
+    def _announce(self, plan: bytes | None) -> None:
+        action = self.grant.action
+        content = requested_content(action) if plan is None else plan
+        self._storage.write(requested_name(self.requested_time, action), content)
+        self._storage.write(inflight_name(self.requested_time, action), b"")
+        for partition in self._new_shards:
+            text = f"commitTime={self.requested_time}\npartitionDepth=1\n"
+            with suppress(FileExistsError):
+                self._storage.create(f"{partition}/{PARTITION_METADATA}", text.encode())
+
+    def _keep_lease(self, seconds: float) -> None:
+        while not self._stop.wait(seconds):
+            try:
+                self._ledger.renew(self.grant)
+            except ConflictError:
+                return  # `commit` finds out again and says so
+            except OSError:
+                log.warning("the lease of %s could not be renewed, trying again", self.requested_time)
+
+    def _close(self) -> None:
+        self._is_open = False
+        self._stop.set()
+
+    def _shards(self, view: View) -> dict[str, int]:
+        kept = {name: count for name, count in view.state.shards.items() if name not in self._replaced}
+        return kept | self._new_shards
+
+    def _metadata(self, data_snapshot: Mapping[str, str] | None) -> CommitMetadata:
+        view = self._views.load()
+        state = TableState(
+            self._shards(view), view.state.data_snapshot if data_snapshot is None else data_snapshot
+        )
+        gone = {name: [piece.file_id for piece in self.view.slices(name)] for name in self._replaced}
+        metadata = CommitMetadata(self.grant.action, state, tuple(self._stats), gone)
+        this = Commit(CompletedInstant(_NEVER, self.requested_time, self.grant.action), metadata)
+        needed = View.of([*view.commits, this]).needed - {self.requested_time}
+        return replace(metadata, state=replace(state, needed=sorted(needed)))
+
+    def _check_stats(self) -> None:
+        shards = self._shards(self.view)
+        seen = set()
+        for stat in self._stats:
+            if stat.partition not in shards:
+                raise ValueError(f"partition {stat.partition!r} was not announced when the commit began")
+            if (place := (stat.partition, stat.file_id)) in seen:
+                raise ValueError(f"two files for {stat.partition}/{stat.file_id} in one commit")
+            seen.add(place)

@@ -1,0 +1,268 @@
+"""Entries of a view: look-ups and scans, merged over base and log files.
+
+Points, prefixes and ranges are all key ranges. For each shard that can hold them, a look-up takes the matching rows of the
+row groups that can match, and of every log; the newest row of a key wins, a tombstone means there is none. Results are
+sorted by key inside a shard.
+
+Files never change, so what was read of them stays true: footers, logs and recently read row groups are kept, up to a number
+of bytes, for all readers of a table.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import OrderedDict
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_index.entries.keys import shard_of
+from hudi_index.entries.ranges import KeyRange, merge_ranges
+from hudi_index.entries.schema import DELETED, ENTRY_SCHEMA, KEY
+from hudi_index.metadata_table.base_file import BaseFile
+from hudi_index.metadata_table.log_file import load_log_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from hudi_index.metadata_table.commit_metadata import WriteStat
+    from hudi_index.metadata_table.view import FileSlice, View
+    from hudi_index.storage import Storage
+
+__all__ = ["Reader", "ReaderCache", "merged_slice"]
+
+T = TypeVar("T")
+
+CACHE_BYTES = 256 * 1024 * 1024
+
+
+class ReaderCache:
+    """What was read of files that never change, the least recently used forgotten first."""
+
+    def __init__(self, capacity: int = CACHE_BYTES) -> None:
+        self._capacity, self._held = capacity, 0
+        self._items: OrderedDict[object, tuple[Any, int]] = OrderedDict()
+        self._lock = Lock()
+
+    def fetch(self, key: object, load: Callable[[], T], size_of: Callable[[T], int]) -> T:
+        """The value under `key`, loaded if it is not here."""
+        with self._lock:
+            if key in self._items:
+                self._items.move_to_end(key)
+                found: T = self._items[key][0]
+                return found
+        value = load()
+        size = size_of(value)
+        with self._lock:
+            if key not in self._items and size <= self._capacity:
+                self._items[key] = (value, size)
+                self._held += size
+            while self._held > self._capacity:
+                self._held -= self._items.popitem(last=False)[1][1]
+        return value
+
+
+class Reader:
+    """Reads the entries of one view."""
+
+    def __init__(self, storage: Storage, view: View, cache: ReaderCache | None = None) -> None:
+        self.view = view
+        self._storage = storage
+        self._cache = cache or ReaderCache()
+
+    def lookup(
+        self,
+        partition: str,
+        ranges: Iterable[KeyRange],
+        *,
+        columns: Sequence[str] | None = None,
+        within: str | None = None,
+    ) -> pa.Table:
+        """The entries whose key lies in one of the ranges, with the given payload columns (all if None).
+
+        Args:
+            partition: The partition to read; one that does not exist has no entries.
+            ranges: In any order; they may overlap.
+            columns: Names of ENTRY_SCHEMA; the key always comes first.
+            within: The lookup part that all wanted keys share: only its shard is read.
+        """
+        wanted = merge_ranges(ranges)
+        slices = self.view.slices(partition)
+        if within is not None:
+            shard = shard_of(within, self.view.state.shards.get(partition, 1))
+            slices = [piece for piece in slices if piece.shard == shard]
+        return self._read(slices, [wanted] * len(slices), columns)
+
+    def lookup_sharded(
+        self,
+        partition: str,
+        ranges: Iterable[tuple[str, KeyRange]],
+        *,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """As `lookup`, for many ranges that each bring their own lookup part: a shard is read once, for all of its own."""
+        shards = self.view.state.shards.get(partition, 1)
+        by_shard: dict[int, list[KeyRange]] = {}
+        for lookup, wanted in ranges:
+            by_shard.setdefault(shard_of(lookup, shards), []).append(wanted)
+        slices = [piece for piece in self.view.slices(partition) if piece.shard in by_shard]
+        return self._read(slices, [merge_ranges(by_shard[piece.shard]) for piece in slices], columns)
+
+    def scan(
+        self, partition: str, *, columns: Sequence[str] | None = None, shard: int | None = None
+    ) -> pa.RecordBatchReader:
+        """All entries of a partition, or of one shard, row group by row group."""
+        names = _with_key(columns)
+        slices = [piece for piece in self.view.slices(partition) if shard in (None, piece.shard)]
+        tables = (table for piece in slices for table in merged_slice(self._storage, piece, names))
+        batches = (batch for table in tables for batch in table.to_batches())
+        return pa.RecordBatchReader.from_batches(_schema_of(names), batches)
+
+    def _read(
+        self, slices: list[FileSlice], ranges: list[list[KeyRange]], columns: Sequence[str] | None
+    ) -> pa.Table:
+        names = _with_key(columns)
+        found = [
+            self._read_slice(piece, wanted, names) for piece, wanted in zip(slices, ranges, strict=True) if wanted
+        ]
+        return pa.concat_tables(found) if found else _schema_of(names).empty_table()
+
+    def _read_slice(self, piece: FileSlice, wanted: list[KeyRange], names: list[str]) -> pa.Table:
+        logs = [_rows_in(self._log(stat), wanted) for stat in piece.logs]
+        changes = _newest([log for log in logs if log.num_rows])
+        if piece.base is None:
+            return _live(changes, names)
+        base = self._base(piece.base)
+        groups = sorted({group for one in wanted for group in base.row_groups_of(one.low, one.high)})
+        rows = [_rows_in(self._row_group(base, group, names), wanted) for group in groups]
+        return _overlaid(_joined(rows, names), changes, names)
+
+    def _base(self, stat: WriteStat) -> BaseFile:
+        return self._cache.fetch(
+            stat.path, lambda: BaseFile.open(self._storage, stat), lambda file: file.metadata.serialized_size * 4
+        )
+
+    def _log(self, stat: WriteStat) -> pa.Table:
+        return self._cache.fetch(stat.path, lambda: load_log_file(self._storage, stat), _bytes_of)
+
+    def _row_group(self, base: BaseFile, group: int, names: list[str]) -> pa.Table:
+        key = (base.path, group, tuple(names))
+        return self._cache.fetch(key, lambda: base.read_row_group(group, names), _bytes_of)
+
+
+def merged_slice(
+    storage: Storage, piece: FileSlice, names: Sequence[str] | None = None
+) -> Iterator[pa.Table]:
+    """All live entries of a slice in key order, about one base row group at a time.
+
+    Holds the slice's logs in memory, and one row group of its base file.
+    """
+    columns = _with_key(names)
+    changes = _newest([load_log_file(storage, stat) for stat in piece.logs])
+    if piece.base is None:
+        yield _live(changes, columns)
+        return
+    base = BaseFile.open(storage, piece.base)
+    keys = changes.column(KEY).combine_chunks()
+    start = 0
+    for group in range(base.row_groups):
+        rows = base.read_row_group(group, columns)
+        last = group + 1 == base.row_groups
+        # Changes up to this row group's last key belong here; what is above the last row group goes with it.
+        stop = len(keys) if last else _first_above(keys, rows.column(KEY)[-1].as_py())
+        yield _overlaid(rows, changes.slice(start, stop - start), columns)
+        start = stop
+    if base.row_groups == 0:
+        yield _live(changes, columns)
+
+
+def _with_key(columns: Sequence[str] | None) -> list[str]:
+    if columns is None:
+        return [name for name in ENTRY_SCHEMA.names if name != DELETED]
+    return [KEY, *(name for name in columns if name not in (KEY, DELETED))]
+
+
+def _schema_of(names: Sequence[str]) -> pa.Schema:
+    return pa.schema([ENTRY_SCHEMA.field(name) for name in names])
+
+
+def _bytes_of(table: pa.Table) -> int:
+    return int(table.nbytes)
+
+
+class _Probe:
+    """Sorted keys as a sequence that decodes only what a binary search looks at."""
+
+    def __init__(self, keys: pa.Array[Any]) -> None:
+        self._keys = keys
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __getitem__(self, place: int) -> str:
+        key: str = self._keys[place].as_py()
+        return key
+
+
+def _first_above(keys: pa.Array[Any], key: str) -> int:
+    return bisect_left(_Probe(keys), key + "\0")
+
+
+def _rows_in(table: pa.Table, wanted: list[KeyRange]) -> pa.Table:
+    """The rows of a sorted table whose key is in one of the sorted, disjoint ranges."""
+    keys = table.column(KEY).combine_chunks()
+    # Decoding all keys once is cheaper than many searches that decode as they go.
+    probe = keys.to_pylist() if len(wanted) * 32 > len(keys) else _Probe(keys)
+    pieces, length = [], len(keys)
+    start = 0
+    for one in wanted:
+        start = bisect_left(probe, one.low, start)
+        if start == length:
+            break
+        stop = length if one.high is None else bisect_left(probe, one.high, start)
+        if stop > start:
+            pieces.append(table.slice(start, stop - start))
+        start = stop
+    return pa.concat_tables(pieces) if pieces else table.slice(0, 0)
+
+
+def _joined(tables: list[pa.Table], names: Sequence[str]) -> pa.Table:
+    return pa.concat_tables(tables) if tables else _schema_of(names).empty_table()
+
+
+def _newest(logs: list[pa.Table]) -> pa.Table:
+    """The newest row of each key of logs that come oldest first, sorted by key."""
+    if not logs:
+        return ENTRY_SCHEMA.empty_table()
+    if len(logs) == 1:
+        return logs[0]
+    joined = pa.concat_tables(logs)
+    age = np.repeat(np.arange(len(logs), 0, -1), [log.num_rows for log in logs])
+    order = pc.sort_indices(
+        pa.table({KEY: joined.column(KEY), "age": age}), [(KEY, "ascending"), ("age", "ascending")]
+    )
+    ordered = joined.take(order)
+    keys = ordered.column(KEY).combine_chunks()
+    is_first = np.ones(len(keys), dtype=bool)
+    is_first[1:] = pc.not_equal(keys.slice(1), keys.slice(0, len(keys) - 1)).to_numpy(zero_copy_only=False)
+    return ordered.filter(pa.array(is_first))
+
+
+def _live(changes: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Changes without tombstones."""
+    gone = pc.fill_null(changes.column(DELETED), fill_value=False)
+    return changes.filter(pc.invert(gone)).select(list(names))
+
+
+def _overlaid(base: pa.Table, changes: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Base rows with changes applied, sorted by key."""
+    if changes.num_rows == 0:
+        return base
+    changed = pc.is_in(base.column(KEY), value_set=changes.column(KEY).combine_chunks())
+    kept, added = base.filter(pc.invert(changed)), _live(changes, names)
+    if added.num_rows == 0:
+        return kept
+    return pa.concat_tables([kept, added]).sort_by(KEY)

@@ -1,0 +1,236 @@
+"""The index metadata table as a whole: create, read, write, compact, clean, tell how it is."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING
+
+from hudi_index.errors import UserError
+from hudi_index.metadata_table.cleaning import clean, remove_dead_instants
+from hudi_index.metadata_table.commit import Transaction
+from hudi_index.metadata_table.compaction import DueRule, compact_slice, encode_plan, slices_to_compact
+from hudi_index.metadata_table.layout import (
+    COMPACTION,
+    DELTA_COMMIT,
+    PROPERTIES,
+    REPLACE_COMMIT,
+    properties_text,
+)
+from hudi_index.metadata_table.ledger import COMPACTION_ROLE, MAINTENANCE_ROLE, Ledger, Owner
+from hudi_index.metadata_table.reader import Reader, ReaderCache
+from hudi_index.metadata_table.view import ViewLoader
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hudi_index.metadata_table.layout import CompletedInstant
+    from hudi_index.metadata_table.ledger import Clock
+    from hudi_index.metadata_table.view import FileSlice, View
+    from hudi_index.storage import Storage
+
+__all__ = ["MetadataTable", "PartitionStatus", "Settings", "UnknownPartitionError"]
+
+FOLDER = ".hoodie/.index/mdt"
+"""Where the index metadata table of a data table lives."""
+
+_NAME = "hudi_index_metadata"
+
+
+class UnknownPartitionError(UserError):
+    """A partition that the index metadata table does not have."""
+
+    def __init__(self, *, partition: str, known: Sequence[str]) -> None:
+        self.partition, self.known = partition, tuple(known)
+        super().__init__(f"no partition {partition!r}; partitions: {', '.join(known) or 'none'}")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the table is kept."""
+
+    lease: timedelta = timedelta(seconds=60)
+    """A writer that says nothing for so long may be replaced."""
+    retention: timedelta = timedelta(minutes=30)
+    """How long files that were superseded stay for readers of an earlier view."""
+    due: DueRule = DueRule()
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStatus:
+    """How one partition is."""
+
+    partition: str
+    shards: int
+    entries_written: int
+    """Rows in its files: entries, superseded versions and tombstones."""
+    base_files: int
+    base_bytes: int
+    log_files: int
+    log_bytes: int
+    deepest_log: int
+    """Most log files of one shard: what a look-up opens at worst."""
+    due: str | None
+    """Why compaction is due, None if it is not."""
+
+
+class MetadataTable:
+    """One index metadata table.
+
+    Everything that writes goes through `begin` or `begin_compaction`; readers take a `reader` and keep it for one question.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        settings: Settings | None = None,
+        *,
+        clock: Clock = lambda: datetime.now(timezone.utc),
+        owner: Owner | None = None,
+        renews_lease: bool = True,
+    ) -> None:
+        self.storage, self.settings = storage, settings or Settings()
+        self._clock, self._renews_lease = clock, renews_lease
+        self._owner = owner or Owner.this_process()
+        self._ledger = Ledger(storage, clock=clock, lease=self.settings.lease)
+        self._views = ViewLoader(storage)
+        self._cache = ReaderCache()
+
+    @classmethod
+    def of(cls, table: Storage, settings: Settings | None = None) -> MetadataTable:
+        """The index metadata table of the data table at `table`."""
+        return cls(table.child(FOLDER), settings)
+
+    def exists(self) -> bool:
+        """Whether the table was created."""
+        return self.storage.exists(PROPERTIES)
+
+    def create(self) -> None:
+        """Make an empty table; an existing one stays as it is."""
+        with suppress(FileExistsError):
+            self.storage.create(PROPERTIES, properties_text(_NAME).encode())
+
+    def view(self) -> View:
+        """What the table holds now."""
+        return self._views.load()
+
+    def reader(self) -> Reader:
+        """A reader of what the table holds now; later commits don't change what it sees."""
+        return Reader(self.storage, self.view(), self._cache)
+
+    def begin(
+        self, *, shards: Mapping[str, int] | None = None, replaced: Sequence[str] = ()
+    ) -> Transaction:
+        """Open a commit that changes entries.
+
+        Args:
+            shards: New partitions with their number of shards, among them those rebuilt.
+            replaced: Partitions whose present entries all go away: dropped, or with `shards` rebuilt.
+
+        Raises:
+            LeaseHeldError: Another process is writing.
+        """
+        action = REPLACE_COMMIT if replaced else DELTA_COMMIT
+        grant = self._ledger.begin(MAINTENANCE_ROLE, action, self._owner)
+        remove_dead_instants(self.storage, self._ledger)
+        transaction = Transaction(
+            storage=self.storage,
+            ledger=self._ledger,
+            views=self._views,
+            grant=grant,
+            renew_every=self._renewal,
+            new_shards=shards,
+            replaced=replaced,
+        )
+        try:
+            self._check_partitions(transaction.view, shards or {}, replaced)
+        except UserError:
+            transaction.abort()
+            raise
+        return transaction
+
+    def begin_compaction(
+        self, *, partitions: Sequence[str] | None = None, force: bool = False
+    ) -> tuple[Transaction, list[FileSlice]] | None:
+        """Open a compaction and say which slices it is to merge; None if nothing is due.
+
+        Raises:
+            LeaseHeldError: Another process is compacting.
+        """
+        self._known(self.view(), partitions or ())
+        if not slices_to_compact(self.view(), self.settings.due, partitions=partitions, force=force):
+            return None
+        grant = self._ledger.begin(COMPACTION_ROLE, COMPACTION, self._owner)
+        remove_dead_instants(self.storage, self._ledger)
+        # Planned again: only what completed before the instant was granted is older than it for certain, and all of it is.
+        planned = slices_to_compact(self.view(), self.settings.due, partitions=partitions, force=force)
+        transaction = Transaction(
+            storage=self.storage,
+            ledger=self._ledger,
+            views=self._views,
+            grant=grant,
+            renew_every=self._renewal,
+            plan=encode_plan(planned),
+        )
+        return transaction, planned
+
+    def compact(
+        self, *, partitions: Sequence[str] | None = None, force: bool = False
+    ) -> CompletedInstant | None:
+        """Compact in this process what is due (under `force` all that has logs), then clean."""
+        begun = self.begin_compaction(partitions=partitions, force=force)
+        if begun is None:
+            return None
+        transaction, slices = begun
+        with transaction:
+            writer = transaction.writer
+            transaction.add(compact_slice(writer, piece) for piece in slices)
+            instant = transaction.commit()
+        self.clean()
+        return instant
+
+    def clean(self) -> int:
+        """Delete files that nobody needs any more; returns how many."""
+        remove_dead_instants(self.storage, self._ledger)
+        return clean(
+            self.storage, self._ledger, self._views, now=self._clock(), retention=self.settings.retention
+        )
+
+    def status(self) -> list[PartitionStatus]:
+        """How each partition is."""
+        view = self.view()
+        return [self._status_of(view, name) for name in sorted(view.state.shards)]
+
+    def _status_of(self, view: View, partition: str) -> PartitionStatus:
+        slices = view.slices(partition)
+        files = [file for piece in slices for file in piece.files]
+        reasons = [reason for piece in slices if (reason := self.settings.due.reason(piece))]
+        return PartitionStatus(
+            partition=partition,
+            shards=view.state.shards[partition],
+            entries_written=sum(file.entries for file in files),
+            base_files=sum(not file.is_log for file in files),
+            base_bytes=sum(piece.base_bytes for piece in slices),
+            log_files=sum(file.is_log for file in files),
+            log_bytes=sum(piece.log_bytes for piece in slices),
+            deepest_log=max((len(piece.logs) for piece in slices), default=0),
+            due=reasons[0] if reasons else None,
+        )
+
+    @property
+    def _renewal(self) -> float | None:
+        return self.settings.lease.total_seconds() / 3 if self._renews_lease else None
+
+    def _check_partitions(self, view: View, shards: Mapping[str, int], replaced: Sequence[str]) -> None:
+        self._known(view, replaced)
+        for name, count in shards.items():
+            if name in view.state.shards and name not in replaced:
+                raise UserError(f"partition {name!r} exists; replace it to change its shards")
+            if count < 1:
+                raise UserError(f"partition {name!r} needs at least one shard, not {count}")
+
+    def _known(self, view: View, partitions: Sequence[str]) -> None:
+        for name in partitions:
+            if name not in view.state.shards:
+                raise UnknownPartitionError(partition=name, known=sorted(view.state.shards))

@@ -1,0 +1,204 @@
+"""What the table holds at one moment: the live file groups, each with its current slice.
+
+A view is built from completed instants alone and never changes. What no completed instant names does not exist; what one
+names must exist, so a missing file is an error and never a missing entry. Each commit names the earlier commits it
+stands on, so a missing timeline file is an error too.
+
+Slicing is Hudi's: the base file with the latest requested time, and the logs that completed after that time. A file
+group that a completed replace commit took out is gone whatever it holds.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from hudi_index.errors import MissingFileError, TimelineCorruptError
+from hudi_index.metadata_table.commit_metadata import TableState, decode_commit
+from hudi_index.metadata_table.layout import TIMELINE, parse_completed, shard_of_file_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from hudi_index.metadata_table.commit_metadata import CommitMetadata, WriteStat
+    from hudi_index.metadata_table.layout import CompletedInstant
+    from hudi_index.storage import Storage
+
+__all__ = ["Commit", "FileSlice", "View", "ViewLoader"]
+
+_LOOKS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A completed instant and what it says."""
+
+    instant: CompletedInstant
+    metadata: CommitMetadata
+
+
+@dataclass(frozen=True, slots=True)
+class FileSlice:
+    """The current files of one shard."""
+
+    partition: str
+    shard: int
+    file_id: str
+    base: WriteStat | None
+    logs: tuple[WriteStat, ...]
+    """Oldest first: a later one wins."""
+
+    @property
+    def files(self) -> tuple[WriteStat, ...]:
+        """All files of the slice."""
+        return (self.base, *self.logs) if self.base else self.logs
+
+    @property
+    def base_bytes(self) -> int:
+        """Size of the base file."""
+        return self.base.size if self.base else 0
+
+    @property
+    def log_bytes(self) -> int:
+        """Size of all log files."""
+        return sum(log.size for log in self.logs)
+
+
+@dataclass(frozen=True)
+class View:
+    """The table after `commits`, which are in the order of completion."""
+
+    commits: tuple[Commit, ...]
+    partitions: Mapping[str, Mapping[int, FileSlice]] = field(default_factory=dict)
+    """Partition -> shard -> slice. A shard that was never written has no slice: it is empty."""
+
+    @classmethod
+    def of(cls, commits: Iterable[Commit]) -> View:
+        """The view after these commits."""
+        ordered = tuple(sorted(commits, key=lambda commit: commit.instant))
+        replaced = {
+            (partition, file_id)
+            for commit in ordered
+            for partition, file_ids in commit.metadata.replaced.items()
+            for file_id in file_ids
+        }
+        groups: dict[tuple[str, str], _FileGroup] = defaultdict(_FileGroup)
+        for commit in ordered:
+            for stat in commit.metadata.stats:
+                if (stat.partition, stat.file_id) not in replaced:
+                    groups[stat.partition, stat.file_id].add(commit.instant, stat)
+        partitions: dict[str, dict[int, FileSlice]] = defaultdict(dict)
+        for (partition, file_id), group in groups.items():
+            shard = shard_of_file_id(file_id, path=f"{partition}/{file_id}")
+            if shard in partitions[partition]:
+                reason = f"shard {shard} has two live file groups"
+                raise TimelineCorruptError(path=partition, reason=reason)
+            partitions[partition][shard] = group.slice_of(partition, shard, file_id)
+        return cls(ordered, partitions)
+
+    @property
+    def latest(self) -> CompletedInstant | None:
+        """The newest commit, None in an empty table."""
+        return self.commits[-1].instant if self.commits else None
+
+    @property
+    def state(self) -> TableState:
+        """What the newest commit says of the whole table."""
+        return self.commits[-1].metadata.state if self.commits else TableState()
+
+    @cached_property
+    def live_paths(self) -> frozenset[str]:
+        """The files of all current slices."""
+        return frozenset(
+            file.path for slices in self.partitions.values() for piece in slices.values() for file in piece.files
+        )
+
+    @cached_property
+    def needed(self) -> frozenset[str]:
+        """Requested times of the commits that this view stands on.
+
+        Those that wrote a live file, and those that hide a file group which another commit still names.
+        """
+        live = self.live_paths
+        named = {
+            (stat.partition, stat.file_id) for commit in self.commits for stat in commit.metadata.stats
+        }
+        return frozenset(
+            commit.instant.requested_time
+            for commit in self.commits
+            if any(stat.path in live for stat in commit.metadata.stats)
+            or any(
+                (partition, file_id) in named
+                for partition, file_ids in commit.metadata.replaced.items()
+                for file_id in file_ids
+            )
+        )
+
+    def slices(self, partition: str) -> list[FileSlice]:
+        """The written shards of a partition, in order; none if there is no such partition."""
+        return [piece for _, piece in sorted(self.partitions.get(partition, {}).items())]
+
+
+@dataclass
+class _FileGroup:
+    """Collects what commits wrote to a file group."""
+
+    bases: dict[str, WriteStat] = field(default_factory=dict)
+    logs: list[tuple[CompletedInstant, WriteStat]] = field(default_factory=list)
+
+    def add(self, instant: CompletedInstant, stat: WriteStat) -> None:
+        if stat.is_log:
+            self.logs.append((instant, stat))
+        else:
+            self.bases[instant.requested_time] = stat
+
+    def slice_of(self, partition: str, shard: int, file_id: str) -> FileSlice:
+        newest = max(self.bases, default="")
+        logs = tuple(stat for instant, stat in self.logs if instant.completed_time > newest)
+        return FileSlice(partition, shard, file_id, self.bases.get(newest), logs)
+
+
+class ViewLoader:
+    """Loads views; commit metadata never changes, so each is read once."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._known: dict[CompletedInstant, CommitMetadata] = {}
+        self._last: tuple[frozenset[CompletedInstant], View] | None = None
+
+    def load(self) -> View:
+        """The current view: one listing, and one small file per commit not seen yet.
+
+        A listing taken while commits come and old ones are cleaned may show a later one without an earlier one. That
+        passes; what is still missing when looked at again is lost.
+        """
+        for _ in range(_LOOKS - 1):
+            try:
+                return self._load_once()
+            except MissingFileError:
+                continue
+        return self._load_once()
+
+    def _load_once(self) -> View:
+        names = (file.name for file in self._storage.list(TIMELINE))
+        completed = frozenset(instant for instant in map(parse_completed, names) if instant)
+        if self._last and self._last[0] == completed:
+            return self._last[1]
+        self._known = {instant: self._metadata_of(instant) for instant in completed}
+        view = View.of(Commit(instant, metadata) for instant, metadata in self._known.items())
+        present = {instant.requested_time for instant in completed}
+        if lost := sorted(set(view.state.needed) - present):
+            raise MissingFileError(path=self._storage.uri_of(f"{TIMELINE}/{lost[0]}_*"))
+        self._last = (completed, view)
+        return view
+
+    def _metadata_of(self, instant: CompletedInstant) -> CommitMetadata:
+        if instant in self._known:
+            return self._known[instant]
+        uri = self._storage.uri_of(instant.path)
+        try:
+            return decode_commit(self._storage.read(instant.path), action=instant.action, path=uri)
+        except FileNotFoundError:
+            raise MissingFileError(path=uri) from None

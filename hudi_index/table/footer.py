@@ -1,0 +1,190 @@
+"""What a base file's Parquet footer proves: its row count, and column statistics where those are exact.
+
+Only a slice without logs is described by its base file's footer. Statistics are given where minimum,
+maximum and null count are certain, and None is given where they are not:
+
+- floating point: writers leave NaN out of the bounds and may write 0.0 for -0.0;
+- INT96, unsigned integers, fixed bytes that are no decimal: their order in the footer is not the order of
+  values;
+- lists and maps: the footer counts elements, not rows;
+- bounds or null count missing in a row group (writers drop long bounds);
+- writers that cut long bounds and don't say so in what pyarrow shows: only the ones known to keep them
+  whole count;
+- a column stored as another type than the table's, but for a narrower integer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudi_index.errors import MissingSliceFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hudi_index.storage import Storage
+    from hudi_index.table.rows import TableReader
+    from hudi_index.table.slices import FileSlice
+
+__all__ = ["ColumnStatistics", "footer_statistics"]
+
+_WRITERS_OF_WHOLE_BOUNDS = ("parquet-mr ", "parquet-cpp-arrow ")
+_INTEGERS = ("INT32", "INT64")
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStatistics:
+    """Exact statistics of a column over the rows of a slice."""
+
+    minimum: pa.Scalar[Any] | None
+    """None if all rows are null."""
+    maximum: pa.Scalar[Any] | None
+    null_count: int
+    value_count: int
+    """All rows, null or not."""
+
+
+def row_count_of(storage: Storage, path: str) -> int:
+    """Rows of a base file. Raises MissingSliceFileError."""
+    return int(_footer_of(storage, path).num_rows)
+
+
+def footer_statistics(
+    table: TableReader, file_slice: FileSlice, columns: Iterable[str]
+) -> dict[str, ColumnStatistics | None]:
+    """Statistics by column (nested ones as `a.b`); None for a column of which the footer proves nothing."""
+    names = tuple(columns)
+    if file_slice.log_files or file_slice.base_path is None:
+        return dict.fromkeys(names)
+    footer = _footer_of(table.storage, file_slice.base_path)
+    constants = table.partitions.values_of(file_slice.group.partition_path)
+    leaves = {footer.schema.column(i).path: i for i in range(footer.num_columns)}
+    schema = table.schema.with_meta_columns(table.config)
+    found: dict[str, ColumnStatistics | None] = {}
+    for name in names:
+        if name in constants:
+            found[name] = _constant_statistics(constants[name], footer.num_rows)
+        else:
+            kind = _type_of(schema, name)
+            found[name] = None if kind is None else _statistics_of(footer, leaves, name, kind)
+    return found
+
+
+def _footer_of(storage: Storage, path: str) -> Any:
+    try:
+        with storage.open_input(path) as source:
+            return pq.read_metadata(source)
+    except FileNotFoundError as error:
+        raise MissingSliceFileError(
+            path=storage.uri_of(path), reason="it was cleaned or rolled back"
+        ) from error
+
+
+def _type_of(schema: pa.Schema, name: str) -> pa.DataType | None:
+    """The type of a column or of a leaf within structs; None unless that is one value per row."""
+    if name in schema.names:
+        kind = schema.field(name).type
+    else:
+        first, *rest = name.split(".")
+        if first not in schema.names:
+            return None
+        kind = schema.field(first).type
+        for part in rest:
+            if not pa.types.is_struct(kind) or kind.get_field_index(part) < 0:
+                return None
+            kind = kind.field(part).type
+    return None if pa.types.is_nested(kind) else kind
+
+
+def _constant_statistics(value: pa.Scalar[Any], rows: int) -> ColumnStatistics:
+    bound = value if value.is_valid else None
+    return ColumnStatistics(bound, bound, 0 if value.is_valid else rows, rows)
+
+
+def _statistics_of(
+    footer: Any, leaves: dict[str, int], name: str, kind: pa.DataType
+) -> ColumnStatistics | None:
+    rows = footer.num_rows
+    if name not in leaves:
+        # Added to the table after this file was written. A struct that is there without its leaf is left
+        # alone.
+        is_absent = not any(path.partition(".")[0] == name.partition(".")[0] for path in leaves)
+        return ColumnStatistics(None, None, rows, rows) if is_absent else None
+    index = leaves[name]
+    column = footer.schema.column(index)
+    if column.max_repetition_level > 0 or not _has_certain_order(column, kind, footer.created_by or ""):
+        return None
+    nulls, bounds = 0, []
+    for group in range(footer.num_row_groups):
+        chunk = footer.row_group(group).column(index)
+        statistics = chunk.statistics if chunk.is_stats_set else None
+        if statistics is None or not statistics.has_null_count:
+            return None
+        nulls += statistics.null_count
+        if statistics.has_min_max:
+            bounds.append(
+                (_value_of(statistics.min_raw, column, kind), _value_of(statistics.max_raw, column, kind))
+            )
+        elif statistics.null_count < chunk.num_values:
+            return None
+    if not bounds:
+        return ColumnStatistics(None, None, nulls, rows)
+    low, high = min(low for low, _ in bounds), max(high for _, high in bounds)
+    return ColumnStatistics(_as_scalar(low, kind), _as_scalar(high, kind), nulls, rows)
+
+
+def _has_certain_order(column: Any, kind: pa.DataType, created_by: str) -> bool:
+    physical, logical = column.physical_type, column.logical_type.type
+    if physical == "BOOLEAN":
+        return pa.types.is_boolean(kind)
+    if physical in _INTEGERS:
+        return _is_certain_integer(column, kind)
+    if physical == "BYTE_ARRAY":
+        is_text = pa.types.is_string(kind) and logical in ("STRING", "ENUM")
+        is_bytes = pa.types.is_binary(kind) and logical == "NONE"
+        return (is_text or is_bytes) and created_by.startswith(_WRITERS_OF_WHOLE_BOUNDS)
+    if physical == "FIXED_LEN_BYTE_ARRAY":
+        return logical == "DECIMAL" and pa.types.is_decimal(kind) and column.scale == kind.scale
+    return False
+
+
+def _is_certain_integer(column: Any, kind: pa.DataType) -> bool:
+    logical, text = column.logical_type.type, str(column.logical_type)
+    if logical == "DECIMAL":
+        return bool(pa.types.is_decimal(kind) and column.scale == kind.scale)
+    if logical == "DATE":
+        return bool(pa.types.is_date32(kind))
+    if logical == "TIMESTAMP":
+        unit = {"us": "microseconds", "ms": "milliseconds", "ns": "nanoseconds"}
+        is_utc = "isAdjustedToUTC=true" in text
+        return bool(
+            pa.types.is_timestamp(kind)
+            and f"timeUnit={unit.get(kind.unit)}," in text
+            and is_utc == (kind.tz is not None)
+        )
+    if logical == "INT" and "isSigned=false" in text:
+        return False
+    return logical in ("NONE", "INT") and bool(pa.types.is_signed_integer(kind))
+
+
+def _value_of(raw: Any, column: Any, kind: pa.DataType) -> Any:
+    """A bound as a Python value whose order is the column's."""
+    if pa.types.is_decimal(kind):
+        unscaled = int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else raw
+        return Decimal(unscaled).scaleb(-column.scale)
+    return raw
+
+
+def _as_scalar(value: Any, kind: pa.DataType) -> pa.Scalar[Any]:
+    if pa.types.is_string(kind):
+        return pa.scalar(value.decode(), kind)
+    if pa.types.is_date32(kind):
+        return pa.scalar(value, pa.int32()).cast(kind)
+    if pa.types.is_timestamp(kind):
+        return pa.scalar(value, pa.int64()).cast(kind)
+    return pa.scalar(value, kind)

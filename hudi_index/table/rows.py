@@ -1,0 +1,245 @@
+"""The merged rows of a slice as Arrow batches, with record key and position.
+
+Positions count the rows of a slice from 0 in reading order, and two readers of the same slice, in any
+process, count alike: rows of the base file in the base file's order, then rows that only logs hold by
+record key. Batches stream: at most the records of the logs are held at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from hudi import HudiReadOptions, HudiTableBuilder
+from pyarrow import fs
+
+from hudi_index.errors import MissingSliceFileError, UnknownColumnError, UnsupportedTableError
+from hudi_index.table.footer import row_count_of
+from hudi_index.table.readers import SliceReader, slice_reader_of
+from hudi_index.table.record_keys import RECORD_KEY, record_keys_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from hudi import HudiFileGroupReader
+
+    from hudi_index.storage import Storage
+    from hudi_index.table.config import TableConfig
+    from hudi_index.table.partitions import PartitionColumns
+    from hudi_index.table.schema import TableSchema
+    from hudi_index.table.slices import FileGroupId, FileSlice
+
+__all__ = ["ROW_POSITION", "SliceRows", "TableReader"]
+
+ROW_POSITION = "_row_position"
+"""Column of a row's position in its slice."""
+
+_BATCH_ROWS = 65_536
+# Spark's default. Where a base file holds a key twice, hudi-rs without positions updates one of the two
+# rows only.
+_READ_OPTIONS = {"hoodie.merge.use.record.positions": "true"}
+
+
+@dataclass(frozen=True)
+class TableReader:
+    """Reads slices of one table. Picklable: executors open the table for themselves."""
+
+    storage: Storage
+    config: TableConfig
+    schema: TableSchema
+    partitions: PartitionColumns
+    state: str
+    """Names the timeline's state, so that a process never reads with a timeline older than the slice."""
+
+    def rows(self, file_slice: FileSlice, columns: Sequence[str] | None = None) -> SliceRows:
+        """The rows of a slice, current or not, with these columns (all data columns by default).
+
+        A nested column (`a.b`) brings its top-level column. Raises UnknownColumnError.
+        """
+        names = self.schema.columns.names if columns is None else map(self.column_of, columns)
+        return SliceRows(self, file_slice, tuple(dict.fromkeys(names)))
+
+    def row_count(self, file_slice: FileSlice) -> int:
+        """How many rows a slice holds: from the footer where that is the truth, else counted."""
+        if file_slice.base_path is not None and not file_slice.log_files:
+            return row_count_of(self.storage, file_slice.base_path)
+        self._refuse_if_for_spark(file_slice)
+        return sum(batch.num_rows for batch in self._stream(file_slice, []))
+
+    def column_of(self, name: str) -> str:
+        """The top-level column that a column name is, or is within."""
+        known = self.schema.with_meta_columns(self.config).names
+        for candidate in (name, name.partition(".")[0]):
+            if candidate in known:
+                return candidate
+        raise UnknownColumnError(column=name, known=self.schema.columns.names)
+
+    def _refuse_if_for_spark(self, file_slice: FileSlice) -> None:
+        choice = slice_reader_of(self, file_slice)
+        if choice.reader is SliceReader.SPARK:
+            raise UnsupportedTableError(
+                uri=self.storage.uri, reason=f"its rows can only be read through Spark: {choice.reason}"
+            )
+
+    def _stream(self, file_slice: FileSlice, projection: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        self._refuse_changed_logs(file_slice)
+        options = tuple(sorted(self.storage.options.items()))
+        reader = _open_reader(self.storage.uri, options, self.state, file_slice.as_of)
+        asked = HudiReadOptions(projection=list(projection), hudi_options=_READ_OPTIONS).with_batch_size(
+            _BATCH_ROWS
+        )
+        try:
+            # An empty base path is how hudi-rs takes a slice of logs only.
+            yield from reader.read_file_slice_from_paths_stream(
+                file_slice.base_path or "", list(file_slice.log_paths), asked
+            )
+        except Exception:
+            self._refuse_missing_files(file_slice)
+            raise
+
+    def _refuse_missing_files(self, file_slice: FileSlice) -> None:
+        for path, info in self._infos_of(file_slice.paths):
+            if info.type == fs.FileType.NotFound:
+                raise MissingSliceFileError(
+                    path=self.storage.uri_of(path), reason="it was cleaned or rolled back"
+                )
+
+    def _refuse_changed_logs(self, file_slice: FileSlice) -> None:
+        # Only version 6 may append to a log file; the old content can't be told from the new by name.
+        if self.config.version >= 8 or not file_slice.log_sizes:
+            return
+        for (path, info), size in zip(
+            self._infos_of(file_slice.log_paths), file_slice.log_sizes, strict=True
+        ):
+            if info.type == fs.FileType.File and info.size != size:
+                raise MissingSliceFileError(
+                    path=self.storage.uri_of(path), reason=f"{size} bytes became {info.size}"
+                )
+
+    def _infos_of(self, paths: Sequence[str]) -> Iterable[tuple[str, Any]]:
+        infos = self.storage.filesystem.get_file_info([self.storage.path_of(path) for path in paths])
+        return zip(paths, infos, strict=True)
+
+
+@dataclass(frozen=True)
+class SliceRows:
+    """The rows of one slice: record key, row position, then `columns`."""
+
+    table: TableReader
+    file_slice: FileSlice
+    columns: tuple[str, ...]
+
+    @property
+    def group(self) -> FileGroupId:
+        """The file group the rows belong to."""
+        return self.file_slice.group
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of every batch."""
+        known = self.table.schema.with_meta_columns(self.table.config)
+        leading: list[pa.Field[Any]] = [pa.field(RECORD_KEY, pa.string()), pa.field(ROW_POSITION, pa.int64())]
+        chosen = [known.field(name) for name in self.columns if name != RECORD_KEY]
+        return pa.schema([*leading, *(field.with_nullable(nullable=True) for field in chosen)])
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Stream the rows in order of their positions.
+
+        Raises:
+            UnsupportedTableError: only Spark can read the slice.
+            MissingSliceFileError: a file of the slice is gone, or is no longer what it was.
+        """
+        table = self.table
+        table._refuse_if_for_spark(self.file_slice)
+        constants: dict[str, Any] = {**table.partitions.values_of(self.file_slice.group.partition_path)}
+        schema, position = self.schema, 0
+        for batch in self._ordered(self._projection_without(constants)):
+            count = batch.num_rows
+            leading = [record_keys_of(batch, table.config), _positions(position, count)]
+            arrays = [
+                pa.repeat(constants[field.name], count)
+                if field.name in constants
+                else _as_type(batch.column(field.name), field.type)
+                for field in list(schema)[2:]
+            ]
+            position += count
+            yield pa.RecordBatch.from_arrays([*leading, *arrays], schema=schema)
+
+    def _projection_without(self, constants: dict[str, Any]) -> list[str]:
+        config = self.table.config
+        keys = (RECORD_KEY,) if config.populates_meta_fields else config.record_key_fields
+        return list(dict.fromkeys([*keys, *(name for name in self.columns if name not in constants)]))
+
+    def _ordered(self, projection: list[str]) -> Iterator[pa.RecordBatch]:
+        batches = self.table._stream(self.file_slice, projection)
+        if not self.file_slice.log_files:
+            yield from batches
+            return
+        # hudi-rs gives the rows that only logs hold last, in the order of a hash map: another one in each
+        # process.
+        tail: list[pa.RecordBatch] = []
+        base = _BaseKeys(self._base_keys())
+        for batch in batches:
+            held = 0 if tail else base.count_leading(record_keys_of(batch, self.table.config))
+            if held:
+                yield batch.slice(0, held)
+            if held < batch.num_rows:
+                tail.append(batch.slice(held))
+        if tail:
+            rest = pa.Table.from_batches(tail)
+            order = pc.sort_indices(record_keys_of(rest, self.table.config))
+            yield from rest.take(order).to_batches(max_chunksize=_BATCH_ROWS)
+
+    def _base_keys(self) -> pa.ChunkedArray[Any]:
+        base = self.file_slice.without_logs()
+        if base is None:
+            return pa.chunked_array([], pa.string())
+        config = self.table.config
+        keys = [RECORD_KEY] if config.populates_meta_fields else list(config.record_key_fields)
+        found = [record_keys_of(batch, config) for batch in self.table._stream(base, keys)]
+        return pa.chunked_array(found, pa.string())
+
+
+class _BaseKeys:
+    """The record keys of a base file in order, walked beside the merged rows, which keep that order."""
+
+    def __init__(self, keys: pa.ChunkedArray[Any]) -> None:
+        self._rest = keys
+
+    def count_leading(self, keys: pa.Array[Any]) -> int:
+        """How many of the next merged rows stand in the base file: a leading part, never one in between."""
+        if not len(keys):
+            return 0
+        found = pc.index(self._rest, keys[-1]).as_py()
+        if found >= 0:
+            self._rest = self._rest.slice(found)
+            return len(keys)
+        return int(pc.is_in(keys, value_set=self._rest).true_count)
+
+
+def _positions(start: int, count: int) -> pa.Array[Any]:
+    ones: Any = pa.repeat(pa.scalar(1, pa.int64()), count)
+    before: Any = start - 1
+    found: pa.Array[Any] = pc.cumulative_sum(ones, start=before)
+    return found
+
+
+def _as_type(array: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:
+    return array if array.type == kind else pc.cast(array, kind)
+
+
+@lru_cache(maxsize=16)
+def _open_reader(
+    uri: str,
+    options: tuple[tuple[str, str], ...],
+    state: str,  # noqa: ARG001  one more key of the cache
+    as_of: str | None,
+) -> HudiFileGroupReader:
+    # Through the table, not HudiFileGroupReader(uri): only then hudi-rs leaves out the blocks of
+    # uncommitted delta commits that a version-6 log file may hold.
+    table = HudiTableBuilder.from_base_uri(uri).with_storage_options(dict(options)).build()
+    asked = HudiReadOptions(hudi_options=_READ_OPTIONS)
+    return table.create_file_group_reader_with_options(asked.with_as_of_timestamp(as_of) if as_of else asked)

@@ -1,0 +1,122 @@
+"""A table at one moment: configuration, schema and the current slice of every file group.
+
+The timeline is read before the files, so every file of a commit that it names is there to be listed; files
+of later commits are not counted. A version-6 log file does not name its commit: where a delta commit was
+under way while the files were listed, slices with logs get an identity that equals no other, so that no
+index is taken to describe them.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from hudi_index.errors import InvalidOptionError
+from hudi_index.table.config import TableConfig, TableType
+from hudi_index.table.listing import assemble_slices, list_partitions
+from hudi_index.table.partitions import PartitionColumns
+from hudi_index.table.readers import ReaderChoice, slice_reader_of
+from hudi_index.table.rows import TableReader
+from hudi_index.table.schema import TableSchema
+from hudi_index.table.timeline import Instant, Timeline
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hudi_index.storage import Storage
+    from hudi_index.table.slices import FileGroupId, FileSlice
+
+__all__ = ["Snapshot"]
+
+_INSTANT = re.compile(r"\d{14}(\d{3})?")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a query reads."""
+
+    storage: Storage
+    config: TableConfig
+    timeline: Timeline
+    table_schema: TableSchema
+    slices: tuple[FileSlice, ...]
+    """By file group."""
+    as_of: str | None = None
+    """The instant asked for, when it is not the latest."""
+
+    @classmethod
+    def load(cls, storage: Storage, as_of: str | None = None) -> Snapshot:
+        """The latest snapshot, or the one that `as_of` (`yyyyMMddHHmmss` or with milliseconds) saw.
+
+        Raises:
+            NoSuchTableError: no Hudi table there.
+            UnsupportedTableError: a Hudi table that can't be read.
+        """
+        config = TableConfig.load(storage)
+        timeline = Timeline.load(storage, config)
+        as_of = _as_instant(as_of, timeline)
+        partitions = list_partitions(storage, is_partitioned=config.is_partitioned)
+        slices = assemble_slices(partitions, timeline, as_of)
+        if config.version < 8 and config.table_type is TableType.MERGE_ON_READ:
+            slices = _marked_if_unsettled(slices, timeline)
+        return cls(storage, config, timeline, TableSchema.load(timeline), tuple(slices), as_of)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The data columns."""
+        return self.table_schema.columns
+
+    @property
+    def schema_with_meta_columns(self) -> pa.Schema:
+        """The data columns after Hudi's own."""
+        return self.table_schema.with_meta_columns(self.config)
+
+    @property
+    def instant(self) -> Instant | None:
+        """The latest commit of the snapshot by requested time."""
+        seen = (
+            i for i in reversed(self.timeline.commits) if self.as_of is None or i.requested_time <= self.as_of
+        )
+        return next(seen, None)
+
+    @cached_property
+    def groups(self) -> dict[FileGroupId, FileSlice]:
+        """The slice of each file group."""
+        return {item.group: item for item in self.slices}
+
+    @cached_property
+    def reader(self) -> TableReader:
+        """What reads the rows of slices, here or in another process."""
+        paths = {item.group.partition_path for item in self.slices}
+        partitions = PartitionColumns.of(self.config, self.table_schema, paths)
+        latest = self.timeline.latest_completed
+        state = f"{len(self.timeline.commits)}@{latest.completed_time}" if latest else ""
+        return TableReader(self.storage, self.config, self.table_schema, partitions, state)
+
+    def slice_reader_of(self, file_slice: FileSlice) -> ReaderChoice:
+        """Who reads a slice, and why not hudi-rs if it is Spark."""
+        return slice_reader_of(self.reader, file_slice)
+
+
+def _as_instant(text: str | None, timeline: Timeline) -> str | None:
+    if text is None:
+        return None
+    if not _INSTANT.fullmatch(text):
+        raise InvalidOptionError(
+            option="as_of", value=text, reason="an instant is yyyyMMddHHmmss or yyyyMMddHHmmssSSS"
+        )
+    # Hudi takes an instant of whole seconds for the end of its second.
+    instant = text if len(text) == 17 else f"{text}999"
+    latest = timeline.latest_commit
+    return None if latest and instant >= latest.requested_time else instant
+
+
+def _marked_if_unsettled(slices: list[FileSlice], timeline: Timeline) -> list[FileSlice]:
+    now = Timeline.load(timeline.storage, timeline.config)
+    writing = any(action == "deltacommit" for _, action in timeline.pending | now.pending)
+    if not writing and now.commits == timeline.commits:
+        return slices
+    return [replace(item, unsettled=uuid.uuid4().hex) if item.log_files else item for item in slices]

@@ -1,0 +1,220 @@
+"""The instants of a table: what was done to it, when it was asked for and when it was completed.
+
+    layout 1 (version 6)       .hoodie/<requested>.<action>
+                               .hoodie/<requested>.<action>.requested | .inflight
+    layout 2 (versions 8, 9)   .hoodie/timeline/<requested>_<completed>.<action>
+                               .hoodie/timeline/<requested>.<action>.requested | .inflight
+
+The completed file is the commit: nothing counts that no completed instant names. A compaction is pending as
+`compaction` and completes as `commit`, a clustering completes as `replacecommit`. Layout 1 does not write
+the completed time down: it is the file's modification time. Instants that Hudi has archived are not here;
+what is older than the timeline counts as completed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import timezone
+from functools import cached_property
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import fastavro
+import pyarrow.parquet as pq
+
+from hudi_index.errors import TimelineCorruptError
+from hudi_index.table.slices import FileGroupId
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from hudi_index.storage import Storage, StoredFile
+    from hudi_index.table.config import TableConfig
+
+__all__ = ["Instant", "Timeline"]
+
+COMMIT_ACTIONS = frozenset({"commit", "deltacommit", "replacecommit"})
+"""Actions that add or replace data files."""
+
+_LAYOUT_1 = re.compile(r"(?P<requested>\d+)\.(?P<action>[a-z]+)")
+_LAYOUT_2 = re.compile(r"(?P<requested>\d+)_(?P<completed>\d+)\.(?P<action>[a-z]+)")
+_PENDING = re.compile(r"(?P<requested>\d+)\.(?:(?P<action>[a-z]+)\.)?(?:requested|inflight)")
+_AVRO_MAGIC = b"Obj\x01"
+_READERS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """A completed action."""
+
+    requested_time: str
+    completed_time: str
+    action: str
+    path: str
+    """Its file, relative to the table."""
+
+    @property
+    def is_commit(self) -> bool:
+        """Whether it changed the table's data files."""
+        return self.action in COMMIT_ACTIONS
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The active timeline at one moment."""
+
+    storage: Storage
+    config: TableConfig
+    instants: tuple[Instant, ...]
+    """All completed instants, by requested time."""
+    pending: frozenset[tuple[str, str]]
+    """Requested time and action of what has begun and is not completed."""
+
+    @classmethod
+    def load(cls, storage: Storage, config: TableConfig) -> Timeline:
+        """List the active timeline."""
+        folder = config.timeline_folder
+        completed: list[Instant] = []
+        begun: set[tuple[str, str]] = set()
+        for file in storage.list(folder):
+            instant = _parse_completed(file, folder, config)
+            if instant:
+                completed.append(instant)
+            elif match := _PENDING.fullmatch(file.name):
+                begun.add((match["requested"], match["action"] or "commit"))
+        completed.sort(key=lambda instant: (instant.requested_time, instant.completed_time))
+        # Savepoints, cleans and the like may carry the time of a commit, but a commit's time is no other
+        # commit's.
+        done = {instant.requested_time for instant in completed if instant.is_commit}
+        pending = frozenset(item for item in begun if item[0] not in done)
+        return cls(storage, config, tuple(completed), pending)
+
+    @cached_property
+    def commits(self) -> tuple[Instant, ...]:
+        """Completed instants that changed data files, by requested time."""
+        return tuple(instant for instant in self.instants if instant.is_commit)
+
+    @property
+    def latest_commit(self) -> Instant | None:
+        """The commit of the latest requested time: what Hudi names a snapshot by."""
+        return self.commits[-1] if self.commits else None
+
+    @property
+    def latest_completed(self) -> Instant | None:
+        """The commit that was completed last."""
+        return max(self.commits, key=lambda instant: instant.completed_time, default=None)
+
+    @cached_property
+    def pending_compactions(self) -> frozenset[str]:
+        """Requested times of compactions that are planned or running."""
+        return frozenset(time for time, action in self.pending if action == "compaction")
+
+    @cached_property
+    def _completed_times(self) -> dict[str, str]:
+        return {instant.requested_time: instant.completed_time for instant in self.commits}
+
+    @cached_property
+    def _start(self) -> str | None:
+        """Requested time of the first commit that no savepoint keeps: earlier ones may be archived."""
+        saved = {instant.requested_time for instant in self.instants if instant.action == "savepoint"}
+        times = (instant.requested_time for instant in self.commits)
+        return next((time for time in times if time not in saved), None)
+
+    def is_completed(self, requested_time: str) -> bool:
+        """Whether the files of a commit count."""
+        if requested_time in self._completed_times:
+            return True
+        return self._start is not None and requested_time < self._start
+
+    def completed_time_of(self, requested_time: str) -> str:
+        """When a completed commit was completed, archived or not."""
+        known = self._completed_times.get(requested_time)
+        # Without any trace the requested time stands in: the completed time of an archived commit is not
+        # much later.
+        return known or self._archived_times.get(requested_time, requested_time)
+
+    @cached_property
+    def _archived_times(self) -> dict[str, str]:
+        folder = self.config.history_folder
+        names = [file.name for file in self.storage.list(folder) if file.name.endswith(".parquet")]
+        found: dict[str, str] = {}
+        for name in names:
+            with self.storage.open_input(f"{folder}/{name}") as source:
+                table = pq.read_table(source, columns=["instantTime", "completionTime"])
+            columns = [table.column(index).to_pylist() for index in range(2)]
+            found.update(zip(*columns, strict=True))
+        return found
+
+    def replaced_groups(self, as_of: str | None = None) -> dict[FileGroupId, str]:
+        """File groups that a replace commit took out of the table, with its requested time."""
+        chosen = [
+            instant
+            for instant in self.commits
+            if instant.action == "replacecommit" and (as_of is None or instant.requested_time <= as_of)
+        ]
+        found: dict[FileGroupId, str] = {}
+        with ThreadPoolExecutor(_READERS) as pool:
+            for instant, metadata in zip(chosen, pool.map(self.metadata_of, chosen), strict=True):
+                replaced = metadata.get("partitionToReplaceFileIds") or {}
+                for partition, file_ids in replaced.items():
+                    found.update(
+                        dict.fromkeys((FileGroupId(partition, i) for i in file_ids), instant.requested_time)
+                    )
+        return found
+
+    def metadata_of(self, instant: Instant) -> Mapping[str, Any]:
+        """What a commit says it did. Raises TimelineCorruptError."""
+        data = self.storage.read(instant.path)
+        try:
+            if data.startswith(_AVRO_MAGIC):
+                record: Any = next(iter(fastavro.reader(BytesIO(data))), {})
+            else:
+                record = json.loads(data) if data else {}
+        except (ValueError, EOFError, fastavro.schema.SchemaParseException) as error:
+            path = self.storage.uri_of(instant.path)
+            raise TimelineCorruptError(path=path, reason=f"not commit metadata: {error}") from error
+        if not isinstance(record, dict):
+            raise TimelineCorruptError(path=self.storage.uri_of(instant.path), reason="not commit metadata")
+        return record
+
+    def metadata_with(self, key: str, as_of: str | None = None) -> str | None:
+        """The value of `key` in the extra metadata of the latest commit that has one."""
+        for metadata in self._metadata_backwards(as_of):
+            value = (metadata.get("extraMetadata") or {}).get(key)
+            if value:
+                return str(value)
+        return None
+
+    def metadata_with_latest(self, key: str) -> str | None:
+        """The value of `key` in the extra metadata of the latest commit."""
+        latest = next(self._metadata_backwards(None), {})
+        value = (latest.get("extraMetadata") or {}).get(key)
+        return str(value) if value else None
+
+    def _metadata_backwards(self, as_of: str | None) -> Iterator[Mapping[str, Any]]:
+        for instant in reversed(self.commits):
+            if as_of is None or instant.requested_time <= as_of:
+                yield self.metadata_of(instant)
+
+
+def _parse_completed(file: StoredFile, folder: str, config: TableConfig) -> Instant | None:
+    if config.version >= 8:
+        match = _LAYOUT_2.fullmatch(file.name)
+        completed = match["completed"] if match else ""
+    else:
+        match = _LAYOUT_1.fullmatch(file.name)
+        # `<requested>.inflight` is how layout 1 spells a commit in flight.
+        if match and match["action"] in ("inflight", "requested"):
+            match = None
+        completed = _modified_time_of(file, config)
+    if not match:
+        return None
+    return Instant(match["requested"], completed, match["action"], f"{folder}/{file.name}")
+
+
+def _modified_time_of(file: StoredFile, config: TableConfig) -> str:
+    moment = file.modified.astimezone(timezone.utc if config.uses_utc_instants else None)
+    return f"{moment:%Y%m%d%H%M%S}{moment.microsecond // 1000:03d}"

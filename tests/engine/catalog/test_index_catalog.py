@@ -1,0 +1,386 @@
+"""The catalog on real files: changes, concurrent changers, crashes at every step, damaged files."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hudi_index.catalog import Catalog, IndexDefinition, IndexState, Kind
+from hudi_index.catalog.catalog import HISTORY, INDEX_FILE
+from hudi_index.catalog.snapshot import CatalogSnapshot
+from hudi_index.errors import (
+    CatalogCorruptError,
+    IndexExistsError,
+    InvalidOptionError,
+    NoSuchIndexError,
+    StateConflictError,
+)
+from hudi_index.storage import Storage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+PROCESSES = 8
+ADDS = 3
+
+
+def definition(name: str, kind: Kind = Kind.SECONDARY_INDEX) -> IndexDefinition:
+    return IndexDefinition(name, kind, ("city",))
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    return Catalog(Storage.open(tmp_path))
+
+
+def published(catalog: Catalog) -> CatalogSnapshot:
+    return CatalogSnapshot.from_bytes(catalog.storage.read(INDEX_FILE), path=INDEX_FILE)
+
+
+def names(catalog: Catalog) -> list[str]:
+    return [each.name for each in catalog.load()]
+
+
+def test_load_without_files_finds_no_index_and_writes_nothing(catalog: Catalog, tmp_path: Path) -> None:
+    assert catalog.load() == CatalogSnapshot()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_add_then_load_by_another_finds_the_index(catalog: Catalog, tmp_path: Path) -> None:
+    stored = catalog.add(definition("idx_city"), table={"name": "trips"})
+    loaded = Catalog(Storage.open(tmp_path)).load()
+    assert loaded.definitions == (stored,)
+    assert loaded.table == {"name": "trips"}
+    assert loaded.generation == 1
+    assert stored.id
+    assert stored.created_time == stored.changed_time
+    assert stored.state is IndexState.BUILDING
+
+
+def test_index_file_after_changes_is_readable_and_sorted(catalog: Catalog, tmp_path: Path) -> None:
+    for name in ("b", "C", "a"):
+        catalog.add(definition(name))
+    text = (tmp_path / ".hoodie" / ".index" / "index.json").read_text()
+    content = json.loads(text)
+    assert [each["name"] for each in content["indexes"]] == ["a", "b", "C"]
+    assert content["version"] == 1
+    assert "\n  " in text
+    assert text.endswith("}\n")
+
+
+def test_add_of_a_taken_name_in_another_case_refused(catalog: Catalog) -> None:
+    catalog.add(definition("Idx"))
+    with pytest.raises(IndexExistsError, match="'Idx'"):
+        catalog.add(definition("iDX", Kind.BITMAP))
+    assert catalog.load().generation == 1
+
+
+def test_find_in_another_case_gives_the_name_as_written(catalog: Catalog) -> None:
+    catalog.add(definition("Idx"))
+    assert catalog.load().definition_of("IDX").name == "Idx"
+
+
+def test_add_keeps_the_identity_that_is_noted(catalog: Catalog) -> None:
+    catalog.add(definition("a"), table={"name": "old"})
+    catalog.add(definition("b"), table={"name": "new"})
+    assert catalog.load().table == {"name": "old"}
+    catalog.identify({"name": "new"})
+    catalog.identify({"name": "new"})
+    assert catalog.load().table == {"name": "new"}
+    assert catalog.load().generation == 3
+
+
+def test_change_state_to_invalid_and_back_keeps_reason_only_then(catalog: Catalog) -> None:
+    created = catalog.add(definition("a"))
+    assert catalog.change_state("A", IndexState.READY, index_id=created.id).state is IndexState.READY
+    invalid = catalog.change_state("a", IndexState.INVALID, "3 rows lost")
+    assert (invalid.state, invalid.reason) == (IndexState.INVALID, "3 rows lost")
+    assert catalog.load().definition_of("a") == invalid
+    assert catalog.change_state("a", IndexState.BUILDING).reason is None
+
+
+def test_change_state_that_the_lifecycle_lacks_conflicts(catalog: Catalog) -> None:
+    catalog.add(definition("a"))
+    catalog.change_state("a", IndexState.INVALID, "wrong")
+    with pytest.raises(StateConflictError, match="is invalid and can't become ready"):
+        catalog.change_state("a", IndexState.READY)
+
+
+def test_change_or_removal_of_a_successor_with_the_same_name_conflicts(catalog: Catalog) -> None:
+    first = catalog.add(definition("a"))
+    catalog.remove("a")
+    second = catalog.add(definition("a"))
+    with pytest.raises(StateConflictError):
+        catalog.change_state("a", IndexState.READY, index_id=first.id)
+    with pytest.raises(StateConflictError):
+        catalog.remove("a", index_id=first.id)
+    assert catalog.change_state("a", IndexState.READY, index_id=second.id).state is IndexState.READY
+    catalog.remove("a", index_id=second.id)
+    assert names(catalog) == []
+
+
+def test_change_to_the_same_state_makes_no_generation(catalog: Catalog) -> None:
+    catalog.add(definition("a"))
+    catalog.change_state("a", IndexState.BUILDING)
+    assert catalog.load().generation == 1
+
+
+def test_change_options_stores_them(catalog: Catalog) -> None:
+    catalog.add(definition("a"))
+    assert catalog.change_options("a", {"SHARDS": "4"}).options == {"shards": "4"}
+    assert catalog.load().definition_of("a").options == {"shards": "4"}
+    with pytest.raises(InvalidOptionError):
+        catalog.change_options("a", {"colour": "red"})
+
+
+def test_change_of_no_index_names_those_there_are(catalog: Catalog) -> None:
+    catalog.add(definition("a"))
+    changes: list[Callable[[], object]] = [
+        lambda: catalog.remove("b"),
+        lambda: catalog.change_state("b", IndexState.READY),
+        lambda: catalog.change_options("b", {}),
+    ]
+    for change in changes:
+        with pytest.raises(NoSuchIndexError, match="indexes: a"):
+            change()
+
+
+def test_remove_leaves_the_others(catalog: Catalog) -> None:
+    catalog.add(definition("a"))
+    catalog.add(definition("b"))
+    catalog.remove("A")
+    assert names(catalog) == ["b"]
+
+
+def test_in_partition_finds_those_that_share_it(catalog: Catalog) -> None:
+    for name in ("x", "y"):
+        catalog.add(definition(name, Kind.COLUMN_STATS))
+    catalog.add(definition("z"))
+    assert [each.name for each in catalog.load().in_partition("column_stats")] == ["x", "y"]
+
+
+def _add_many(uri: str, process: int) -> None:
+    catalog = Catalog(Storage(uri))
+    seen = 0
+    for number in range(ADDS):
+        added = catalog.add(definition(f"i{process}_{number}"))
+        catalog.change_state(added.name, IndexState.READY, index_id=added.id)
+        catalog.add(definition(f"gone{process}_{number}"))
+        catalog.remove(f"gone{process}_{number}")
+        snapshot = catalog.load()
+        assert snapshot.generation > seen, "went back"
+        assert snapshot.definition_of(added.name).state is IndexState.READY, "own change not seen"
+        seen = snapshot.generation
+
+
+def test_changes_by_many_processes_at_once_all_kept(catalog: Catalog) -> None:
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=_add_many, args=(catalog.storage.uri, n)) for n in range(PROCESSES)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(timeout=50)
+    assert [worker.exitcode for worker in workers] == [0] * PROCESSES
+    expected = sorted(f"i{process}_{number}" for process in range(PROCESSES) for number in range(ADDS))
+    assert names(catalog) == expected
+    assert all(each.state is IndexState.READY for each in catalog.load())
+    assert catalog.load().generation == 4 * PROCESSES * ADDS
+    assert published(catalog) == catalog.load()
+
+
+class Crash(BaseException):
+    """The process dies here: nothing catches it."""
+
+
+@dataclass(frozen=True)
+class CrashingStorage(Storage):
+    """Dies before or after the n-th step that changes a file."""
+
+    plan: dict[str, int | bool] = field(default_factory=dict, hash=False)
+
+    def _step(self, run: Callable[[], None]) -> None:
+        left = int(self.plan["steps_left"])
+        self.plan["steps_left"] = left - 1
+        if left == 0 and not self.plan["is_after"]:
+            raise Crash
+        run()
+        if left == 0:
+            raise Crash
+
+    def create(self, path: str, data: bytes) -> None:
+        self._step(lambda: super(CrashingStorage, self).create(path, data))
+
+    def replace(self, path: str, data: bytes) -> None:
+        self._step(lambda: super(CrashingStorage, self).replace(path, data))
+
+
+@dataclass(frozen=True)
+class InterruptedStorage(Storage):
+    """Lets others act right before its first `create` or `replace`."""
+
+    others: dict[str, Callable[[], object]] = field(default_factory=dict, hash=False)
+
+    def create(self, path: str, data: bytes) -> None:
+        self.others.pop("create", lambda: None)()
+        super().create(path, data)
+
+    def replace(self, path: str, data: bytes) -> None:
+        self.others.pop("replace", lambda: None)()
+        super().replace(path, data)
+
+
+@pytest.mark.parametrize("step", ["create", "replace"])
+def test_change_overtaken_by_others_keeps_all_and_publishes_the_newest(catalog: Catalog, step: str) -> None:
+    def others() -> None:
+        catalog.add(definition("b"))
+        catalog.add(definition("c"))
+
+    Catalog(InterruptedStorage(catalog.storage.uri, others={step: others})).add(definition("a"))
+    assert names(catalog) == ["a", "b", "c"]
+    assert published(catalog) == catalog.load()
+
+
+def test_add_overtaken_by_one_of_the_same_name_refused(catalog: Catalog) -> None:
+    overtaken = InterruptedStorage(
+        catalog.storage.uri, others={"create": lambda: catalog.add(definition("A", Kind.BITMAP))}
+    )
+    with pytest.raises(IndexExistsError):
+        Catalog(overtaken).add(definition("a"))
+    assert catalog.load().definition_of("a").kind is Kind.BITMAP
+
+
+CHANGES: dict[str, Callable[[Catalog], object]] = {
+    "add": lambda catalog: catalog.add(definition("new")),
+    "ready": lambda catalog: catalog.change_state("old", IndexState.READY),
+    "options": lambda catalog: catalog.change_options("old", {"shards": "3"}),
+    "remove": lambda catalog: catalog.remove("old"),
+    "identify": lambda catalog: catalog.identify({"name": "trips"}),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("step", [0, 1])
+@pytest.mark.parametrize("is_after", [False, True])
+def test_crash_at_any_step_leaves_old_or_new_and_later_changes_work(
+    tmp_path: Path, change: str, step: int, is_after: bool
+) -> None:
+    storage = Storage.open(tmp_path)
+    catalog = Catalog(storage)
+    catalog.add(definition("old"))
+    before = catalog.load()
+    crashing = CrashingStorage(storage.uri, plan={"steps_left": step, "is_after": is_after})
+    with pytest.raises(Crash):
+        CHANGES[change](Catalog(crashing))
+
+    is_committed = (step, is_after) != (0, False)
+    after = catalog.load()
+    assert after.generation == before.generation + is_committed
+    assert (after == before) is not is_committed
+    assert published(catalog).generation <= after.generation
+
+    catalog.add(definition("later"))
+    assert catalog.load() == published(catalog)
+    assert catalog.load().generation == after.generation + 1
+    assert {each.key for each in catalog.load()} == {each.key for each in after} | {"later"}
+
+
+def test_crash_during_the_very_first_change_keeps_it(tmp_path: Path) -> None:
+    storage = Storage.open(tmp_path)
+    with pytest.raises(Crash):
+        Catalog(CrashingStorage(storage.uri, plan={"steps_left": 0, "is_after": True})).add(definition("a"))
+    assert not storage.exists(INDEX_FILE)
+    assert names(Catalog(storage)) == ["a"]
+
+
+def test_index_file_swapped_back_by_a_sleeper_hides_nothing(catalog: Catalog) -> None:
+    catalog.add(definition("a"))
+    old = catalog.storage.read(INDEX_FILE)
+    catalog.add(definition("b"))
+    catalog.add(definition("c"))
+    catalog.storage.replace(INDEX_FILE, old)
+    assert names(catalog) == ["a", "b", "c"]
+    catalog.change_state("a", IndexState.BUILDING)
+    assert [each.name for each in published(catalog)] == ["a", "b", "c"]
+
+
+def test_index_file_deleted_found_again_in_the_history(catalog: Catalog) -> None:
+    catalog.add(definition("a"))
+    catalog.add(definition("b"))
+    catalog.storage.delete(INDEX_FILE)
+    assert names(catalog) == ["a", "b"]
+
+
+def test_history_deleted_index_file_goes_on(catalog: Catalog) -> None:
+    catalog.add(definition("a"))
+    catalog.storage.delete_folder(HISTORY)
+    catalog.add(definition("b"))
+    assert names(catalog) == ["a", "b"]
+    assert catalog.load().generation == 2
+
+
+def test_temporary_files_of_the_dead_are_ignored(catalog: Catalog) -> None:
+    catalog.add(definition("a"))
+    catalog.storage.write(f"{HISTORY}/.0000000002.json.0123.tmp", b"{")
+    catalog.storage.delete(INDEX_FILE)
+    assert names(catalog) == ["a"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"\xff\xfe",
+        b"[]",
+        b"null",
+        b"[" * 100_000,
+        b"{}",
+        b'{"version": 2}',
+        b'{"version": true, "generation": 1, "table": {}, "indexes": []}',
+        b'{"version": 1, "generation": 0, "table": {}, "indexes": []}',
+        b'{"version": 1, "generation": "1", "table": {}, "indexes": []}',
+        b'{"version": 1, "generation": 1, "table": {"a": 1}, "indexes": []}',
+        b'{"version": 1, "generation": 1, "table": {}, "indexes": {}}',
+        b'{"version": 1, "generation": 1, "table": {}, "indexes": [7]}',
+    ],
+)
+def test_load_of_a_damaged_index_file_names_it(catalog: Catalog, content: bytes) -> None:
+    catalog.storage.write(INDEX_FILE, content)
+    with pytest.raises(CatalogCorruptError, match=r"\.hoodie/\.index/index\.json: ") as raised:
+        catalog.load()
+    assert raised.value.path.endswith(INDEX_FILE)
+
+
+def test_load_of_two_indexes_with_one_name_is_corrupt(catalog: Catalog) -> None:
+    indexes = [definition(name).to_dict() for name in ("a", "A")]
+    content = {"version": 1, "generation": 1, "table": {}, "indexes": indexes}
+    catalog.storage.write(INDEX_FILE, json.dumps(content).encode())
+    with pytest.raises(CatalogCorruptError, match="same name"):
+        catalog.load()
+
+
+def test_damaged_index_file_beside_a_whole_history_says_how_to_recover(catalog: Catalog) -> None:
+    catalog.add(definition("a"))
+    catalog.storage.write(INDEX_FILE, b"{")
+    with pytest.raises(CatalogCorruptError, match="stands in once this one is deleted"):
+        catalog.load()
+    catalog.storage.delete(INDEX_FILE)
+    assert names(catalog) == ["a"]
+
+
+def test_damaged_history_file_is_named(catalog: Catalog) -> None:
+    catalog.add(definition("a"))
+    catalog.storage.write(f"{HISTORY}/0000000002.json", catalog.storage.read(f"{HISTORY}/0000000001.json"))
+    with pytest.raises(CatalogCorruptError, match=r"history/0000000002\.json: says it is generation 1"):
+        catalog.load()
+
+
+def test_snapshot_with_odd_characters_survives_its_file() -> None:
+    odd = definition("a").with_state(IndexState.INVALID, 'half \ud800 "quote" ü \x00')
+    snapshot = CatalogSnapshot().with_added(odd).with_table({"ключ": "\udfff"})
+    assert CatalogSnapshot.from_bytes(snapshot.to_bytes(), path="p") == snapshot
