@@ -48,55 +48,52 @@ class PayloadType(IntEnum):
     BITMAP = 20
 
 
-_STATS = pa.struct(
-    {
-        "columnName": pa.string(),
-        "minValue": pa.string(),
-        "maxValue": pa.string(),
-        "valueCount": pa.int64(),
-        "nullCount": pa.int64(),
-        "nanCount": pa.int64(),
-        "isExact": pa.bool_(),
-    }
-)
+def _struct(**fields: pa.DataType) -> pa.StructType:
+    return pa.struct([pa.field(name, kind) for name, kind in fields.items()])
 
-PAYLOADS: dict[str, pa.DataType] = {
-    "filesystemMetadata": pa.struct(
-        {
-            "partitionPath": pa.string(),
-            "fileId": pa.string(),
-            "baseFile": pa.string(),
-            "logFiles": pa.list_(pa.string()),
-            "instants": pa.list_(pa.string()),
-            "rowCount": pa.int64(),
-            "baseFileSize": pa.int64(),
-            "logFilesSize": pa.int64(),
-            "schemaId": pa.string(),
-            "number": pa.int64(),
-        }
+
+PAYLOADS: dict[str, pa.StructType] = {
+    "filesystemMetadata": _struct(
+        partitionPath=pa.string(),
+        fileId=pa.string(),
+        baseFile=pa.string(),
+        logFiles=pa.list_(pa.string()),
+        instants=pa.list_(pa.string()),
+        rowCount=pa.int64(),
+        baseFileSize=pa.int64(),
+        logFilesSize=pa.int64(),
+        schemaId=pa.string(),
+        number=pa.int64(),
     ),
-    "ColumnStatsMetadata": _STATS,
-    "BloomFilterMetadata": pa.struct({"type": pa.string(), "bloomFilter": pa.binary()}),
-    "recordIndexMetadata": pa.struct({"orderingValue": pa.string(), "instantTime": pa.string()}),
-    "BitmapIndexMetadata": pa.struct({"bitmap": pa.binary()}),
+    "ColumnStatsMetadata": _struct(
+        columnName=pa.string(),
+        minValue=pa.string(),
+        maxValue=pa.string(),
+        valueCount=pa.int64(),
+        nullCount=pa.int64(),
+        nanCount=pa.int64(),
+        isExact=pa.bool_(),
+    ),
+    "BloomFilterMetadata": _struct(type=pa.string(), bloomFilter=pa.binary()),
+    "recordIndexMetadata": _struct(orderingValue=pa.string(), instantTime=pa.string()),
+    "BitmapIndexMetadata": _struct(bitmap=pa.binary()),
 }
 """Payload structs by field name. Secondary index entries need none: their key says it all."""
 
-ENTRY_SCHEMA: pa.Schema = pa.schema(
-    [
-        pa.field(KEY, pa.string(), nullable=False),
-        pa.field(PARTITION, pa.string()),
-        pa.field(TYPE, pa.int32()),
-        *(pa.field(name, struct) for name, struct in PAYLOADS.items()),
-        pa.field(DELETED, pa.bool_()),
-    ]
-)
+_FIELDS: list[pa.Field[Any]] = [
+    pa.field(KEY, pa.string(), nullable=False),
+    pa.field(PARTITION, pa.string()),
+    pa.field(TYPE, pa.int32()),
+    *(pa.field(name, struct) for name, struct in PAYLOADS.items()),
+    pa.field(DELETED, pa.bool_()),
+]
+ENTRY_SCHEMA: pa.Schema = pa.schema(_FIELDS)
 
 
 def as_entries(entries: pa.Table, partition: str) -> pa.Table:
     """`entries` with every column of the schema, in its order; what is absent becomes null."""
     length = entries.num_rows
-    columns = []
+    columns: list[pa.Array[Any] | pa.ChunkedArray[Any]] = []
     for field in ENTRY_SCHEMA:
         if field.name == PARTITION:
             columns.append(pa.repeat(pa.scalar(partition, pa.string()), length))
@@ -109,7 +106,7 @@ def as_entries(entries: pa.Table, partition: str) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=ENTRY_SCHEMA)
 
 
-def tombstones(keys: pa.Array, partition: str) -> pa.Table:
+def tombstones(keys: pa.Array[Any], partition: str) -> pa.Table:
     """Entries that say of each key that it is gone."""
     deleted = pa.repeat(pa.scalar(value=True), len(keys))
     return as_entries(pa.table({KEY: keys, DELETED: deleted}), partition)
@@ -120,7 +117,7 @@ def avro_schema_of(schema: pa.Schema, *, name: str) -> dict[str, Any]:
     return _avro_record(list(schema), name)
 
 
-def _avro_record(fields: list[pa.Field], name: str) -> dict[str, Any]:
+def _avro_record(fields: list[pa.Field[Any]], name: str) -> dict[str, Any]:
     return {
         "type": "record",
         "name": name,
@@ -129,7 +126,7 @@ def _avro_record(fields: list[pa.Field], name: str) -> dict[str, Any]:
     }
 
 
-def _avro_field(field: pa.Field, parent: str) -> dict[str, Any]:
+def _avro_field(field: pa.Field[Any], parent: str) -> dict[str, Any]:
     inner = _avro_type(field.type, f"{parent}_{field.name}")
     if not field.nullable:
         return {"name": field.name, "type": inner}

@@ -1,11 +1,11 @@
 """Base files: Parquet, sorted by key, each key once, no tombstones.
 
-Row groups are small and only the key column keeps statistics, so a look-up reads the footer, picks the row groups whose
-key range meets the wanted one, and decodes nothing else. Keys share long prefixes with their neighbours, which
-DELTA_BYTE_ARRAY stores once.
+Row groups are small and only the key column keeps statistics, so a look-up reads the footer, picks the row
+groups whose key range meets the wanted one, and decodes nothing else. Keys share long prefixes with their
+neighbours, which DELTA_BYTE_ARRAY stores once.
 
-Nothing is believed unchecked: the size and the footer's CRC-32 stand in the commit metadata, every page carries its own
-checksum. A mismatch is an EntryCorruptError that names the file.
+Nothing is believed unchecked: the size and the footer's CRC-32 stand in the commit metadata, every page
+carries its own checksum. A mismatch is an EntryCorruptError that names the file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import struct
 import zlib
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -58,7 +58,7 @@ def write_base_file(
             sink,
             ENTRY_SCHEMA,
             compression="zstd",
-            use_dictionary=[PARTITION, TYPE, DELETED],
+            use_dictionary=cast("bool", [PARTITION, TYPE, DELETED]),  # the stubs don't know the list form
             column_encoding={KEY: "DELTA_BYTE_ARRAY"},
             write_statistics=[KEY],
             write_page_checksum=True,
@@ -149,7 +149,8 @@ def _load_footer(storage: Storage, path: str) -> tuple[int, bytes]:
     """File size, and the footer with its length and magic."""
     with storage.open_input(path) as source:
         size = source.size()
-        tail = source.read_at(min(size, _TAIL), max(0, size - _TAIL))
+        source.seek(max(0, size - _TAIL))
+        tail = source.read()
         if tail[-4:] != _MAGIC:
             raise EntryCorruptError(path=storage.uri_of(path), reason="does not end like a Parquet file")
         (length,) = struct.unpack("<I", tail[-8:-4])
@@ -157,7 +158,8 @@ def _load_footer(storage: Storage, path: str) -> tuple[int, bytes]:
         if wanted > size:
             raise EntryCorruptError(path=storage.uri_of(path), reason="footer longer than the file")
         if wanted > len(tail):
-            tail = source.read_at(wanted, size - wanted)
+            source.seek(size - wanted)
+            tail = source.read()
         return size, tail[-wanted:]
 
 
@@ -178,7 +180,7 @@ def _regrouped(entries: Iterable[pa.Table]) -> Iterator[pa.Table]:
         yield pa.concat_tables(waiting)
 
 
-def _checked_order(keys: pa.ChunkedArray, last: str | None, path: str) -> str:
+def _checked_order(keys: pa.ChunkedArray[Any], last: str | None, path: str) -> str:
     """The last key, after proving that every key is above the one before it."""
     flat = keys.combine_chunks()
     first: str = flat[0].as_py()
@@ -187,4 +189,3 @@ def _checked_order(keys: pa.ChunkedArray, last: str | None, path: str) -> str:
         raise ValueError(f"entries for {path} are not sorted by key, or a key stands twice")
     final: str = flat[-1].as_py()
     return final
-

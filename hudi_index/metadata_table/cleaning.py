@@ -1,7 +1,7 @@
 """Deletes what no view needs: files of commits that died, files that compaction or replacement left behind.
 
-A file that a completed commit named stays for the retention after it was superseded, so that readers of an earlier view
-finish. A file that no completed commit names is deleted when its commit can't complete any more.
+A file that a completed commit named stays for the retention after it was superseded, so that readers of an
+earlier view finish. A file that no completed commit names is deleted when its commit can't complete any more.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 def delete_strays(
     storage: Storage, partitions: Iterable[str], requested_time: str, *, keep: Collection[str] = ()
 ) -> int:
-    """Delete the data files of an instant but for those kept; Hudi's readers would take them for committed."""
+    """Delete an instant's data files but for those kept; Hudi's readers would take them for committed."""
     deleted = 0
     for partition in partitions:
         for file in storage.list(partition):
@@ -50,9 +50,9 @@ def delete_strays(
 
 
 def remove_dead_instants(storage: Storage, ledger: Ledger) -> list[str]:
-    """Delete pending instants that can't complete any more, with all they wrote; returns their requested times."""
-    # First the ledger, then the timeline: an instant that ended before we asked the ledger is completed in the listing,
-    # and one that began after we asked is later than the ledger's last time.
+    """Delete pending instants that can't complete any more, with all they wrote; returns which."""
+    # First the ledger, then the timeline: an instant that ended before we asked the ledger is completed in
+    # the listing, and one that began after we asked is later than the ledger's last time.
     state = ledger.settled_state()
     names = [file.name for file in storage.list(TIMELINE)]
     completed = {instant.requested_time for instant in map(parse_completed, names) if instant}
@@ -71,7 +71,7 @@ def remove_dead_instants(storage: Storage, ledger: Ledger) -> list[str]:
 
 
 def clean(storage: Storage, ledger: Ledger, views: ViewLoader, *, now: datetime, retention: timedelta) -> int:
-    """Delete what was superseded, or left by nobody, longer than the retention ago; returns how many files."""
+    """Delete what nobody needs since longer than the retention; returns how many files."""
     state = ledger.settled_state()  # before the view, for the reason given above
     view = views.load()
     horizon = instant_time(now - retention)
@@ -102,7 +102,7 @@ def _delete_temporary(storage: Storage, path: str, modified: datetime, before: d
 
 
 def _superseded(view: View) -> dict[str, str]:
-    """Files that completed commits named and no current slice does, with the time they stopped being current."""
+    """Files that a completed commit named and no slice holds any more, and since when."""
     live = view.live_paths
     ends: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for commit in view.commits:

@@ -4,8 +4,9 @@
     write      files of any number of shards, here or in Spark tasks; nobody sees them
     commit     stray files are deleted, the ledger decides, the completed file appears: now everybody does
 
-A crash before the decision leaves the previous view; the next writer deletes what was left. A crash after it leaves a
-commit that the next writer makes visible. A lease that was lost meanwhile makes `commit` raise and change nothing.
+A crash before the decision leaves the previous view; the next writer deletes what was left. A crash after it
+leaves a commit that the next writer makes visible. A lease that was lost meanwhile makes `commit` raise and
+change nothing.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from hudi_index.metadata_table.commit_metadata import (
 from hudi_index.metadata_table.layout import (
     PARTITION_METADATA,
     CompletedInstant,
+    completed_name,
     inflight_name,
     parse_completed,
-    completed_name,
     requested_name,
 )
 from hudi_index.metadata_table.view import Commit, View
@@ -136,15 +137,24 @@ class Transaction:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._is_open:
-            # The error that brought us here says more than one met while tidying up.
-            with suppress(OSError) if error else suppress():
-                self.abort()
+        if not self._is_open:
+            return
+        self._close()
+        if isinstance(error, Exception):
+            # Whoever took over deletes our files: what we then stumble over only means that we lost.
+            self._ledger.check(self.grant)
+        if error is None:
+            self.abort()
+            return
+        # The error that brought us here says more than one met while tidying up.
+        with suppress(OSError):
+            self.abort()
 
     def _announce(self, plan: bytes | None) -> None:
         action = self.grant.action
         content = requested_content(action) if plan is None else plan
-        self._storage.write(requested_name(self.requested_time, action), content)
+        # In one step: Hudi's readers parse a pending compaction's plan, and fail on half of one.
+        self._storage.create(requested_name(self.requested_time, action), content)
         self._storage.write(inflight_name(self.requested_time, action), b"")
         for partition in self._new_shards:
             text = f"commitTime={self.requested_time}\npartitionDepth=1\n"

@@ -2,8 +2,9 @@
 
 Our additions travel in `extraMetadata`, where Hudi keeps what it does not interpret:
 
-    hudi_index.state       JSON: shards per live partition, the data snapshot the entries describe, earlier commits needed
-    hudi_index.checksums   JSON: path -> CRC-32 (a log file whole; of a base file its footer, pages carry their own)
+    hudi_index.state       JSON: shards per live partition, the data snapshot the entries describe, earlier
+    commits needed hudi_index.checksums   JSON: path -> CRC-32 (a log file whole; of a base file its footer,
+    pages carry their own)
 
 Every commit, compactions too, carries the whole state, so the newest one alone is enough.
 """
@@ -129,7 +130,10 @@ _OPERATION_TYPE = {"name": "operationType", "type": ["null", "string"], "default
 _EXTRA = ("extraMetadata", {"type": "map", "values": "string"})
 _STATS = ("partitionToWriteStats", {"type": "map", "values": {"type": "array", "items": _WRITE_STAT}})
 _COMMIT = fastavro.parse_schema(
-    _record("HoodieCommitMetadata", [*_optional(_STATS, ("compacted", "boolean"), _EXTRA), _VERSION, _OPERATION_TYPE])
+    _record(
+        "HoodieCommitMetadata",
+        [*_optional(_STATS, ("compacted", "boolean"), _EXTRA), _VERSION, _OPERATION_TYPE],
+    )
 )
 _REPLACE = fastavro.parse_schema(
     _record(
@@ -226,7 +230,7 @@ def decode_commit(content: bytes, *, action: str, path: str) -> CommitMetadata:
 
 def compaction_plan(operations: Sequence[CompactionOperation]) -> bytes:
     """Hudi's compaction plan, which its readers parse while the compaction is pending."""
-    planned = [
+    planned: list[dict[str, Any]] = [
         {
             "baseInstantTime": operation.base_instant,
             "deltaFilePaths": list(operation.log_files),

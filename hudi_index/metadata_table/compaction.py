@@ -1,8 +1,8 @@
 """Compaction: the logs of a shard and its base file become a new base file, sorted, without tombstones.
 
-Runs beside maintenance. The plan is made from what had completed when the compaction's instant was granted; a log that
-completes later has the later completed time, and so belongs to the new slice. Shards are independent: `compact_slice` may
-run in Spark tasks.
+Runs beside maintenance. The plan is made from what had completed when the compaction's instant was granted; a
+log that completes later has the later completed time, and so belongs to the new slice. Shards are
+independent: `compact_slice` may run in Spark tasks.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["DueRule", "compact_slice", "encode_plan", "slices_to_compact"]
 
 @dataclass(frozen=True, slots=True)
 class DueRule:
-    """When a shard's logs are worth merging: reading them costs more than rewriting the base file is worth."""
+    """When a shard's logs are worth merging into its base file."""
 
     log_files: int = 10
     """Each log is opened by every look-up in its shard."""
@@ -40,7 +40,8 @@ class DueRule:
         if len(piece.logs) >= self.log_files:
             return f"{len(piece.logs)} log files, limit {self.log_files}"
         if piece.log_bytes >= max(self.least_bytes, self.log_share * piece.base_bytes):
-            return f"{piece.log_bytes} bytes of logs on {piece.base_bytes} bytes of base, limit {self.log_share:.0%}"
+            share = f"{piece.log_bytes} bytes of logs on {piece.base_bytes} bytes of base"
+            return f"{share}, limit {self.log_share:.0%}"
         return None
 
 

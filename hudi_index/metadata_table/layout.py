@@ -3,7 +3,7 @@
 The table is a Hudi merge-on-read table, version 8, timeline layout 2:
 
     .hoodie/hoodie.properties
-    .hoodie/timeline/<requested>.<action>.requested | .inflight     pending (`<requested>.inflight` for commit)
+    .hoodie/timeline/<requested>.<action>.requested | .inflight     pending
     .hoodie/timeline/<requested>_<completed>.<action>               completed: its creation is the commit
     .hoodie/ledger/<20 digits>.json                                 who may complete next (see ledger.py)
     <partition>/.hoodie_partition_metadata
@@ -11,8 +11,8 @@ The table is a Hudi merge-on-read table, version 8, timeline layout 2:
     <partition>/.<file id>_<requested>.log.1_<write token>          log file
     file id: <partition with - for _>-<shard, 4 digits>-<instant that created the file group>
 
-Instants are UTC times with milliseconds, 17 digits; all of one table are different. A compaction is pending as
-`compaction` and completes as `commit`.
+Instants are UTC times with milliseconds, 17 digits; all of one table are different. A compaction is pending
+as `compaction` and completes as `commit`.
 """
 
 from __future__ import annotations

@@ -6,24 +6,26 @@ create two different files and both succeed. The ledger puts writers in one orde
     .hoodie/ledger/<n>.json     decision n, made by whoever creates the file; never changed
     .hoodie/ledger/<n>.lease    when the lease that decision n granted expires; renewed by its holder
 
-A decision is `begin` (grants the lease of a role and an instant), `commit` (ends it; holds the whole completed
-timeline file) or `abort` (ends it without one). Each holds the state after it, so the newest is enough to go on.
-To decide, read the newest decision n, check that the step is allowed in its state, and create n + 1. If another
-process created n + 1, start over from that. So each step is checked against exactly the state it changes:
+A decision is `begin` (grants the lease of a role and an instant), `commit` (ends it; holds the whole
+completed timeline file) or `abort` (ends it without one). Each holds the state after it, so the newest is
+enough to go on. To decide, read the newest decision n, check that the step is allowed in its state, and
+create n + 1. If another process created n + 1, start over from that. So each step is checked against exactly
+the state it changes:
 
-- One writer per role. `begin` is refused while another's lease lives (LeaseHeldError). Leases of any role that
-  expired, or whose process is gone, `begin` fences: the old holder's `commit` is not allowed in any later state
-  (CommitConflictError). Expiry needs no exact clock: a wrong clock costs the slower writer its work, never
-  correctness.
+- One writer per role. `begin` is refused while another's lease lives (LeaseHeldError). Leases of any role
+  that expired, or whose process is gone, `begin` fences: the old holder's `commit` is not allowed in any
+  later state (CommitConflictError). Expiry needs no exact clock: a wrong clock costs the slower writer its
+  work, never correctness.
 - Two commits never come from the same parent: `commit` n is created after n - 1 and before n + 1.
-- A commit that is decided but has no timeline file yet (its writer died in between) is finished by the next process
-  that decides anything. Until then readers see the previous view.
-- Times only grow: each step takes an instant later than all before it. So a log that completes after a compaction
-  began always has the later time, and Hudi's completion-time slicing gives it to the compaction's new slice.
+- A commit that is decided but has no timeline file yet (its writer died in between) is finished by the next
+  process that decides anything. Until then readers see the previous view.
+- Times only grow: each step takes an instant later than all before it. So a log that completes after a
+  compaction began always has the later time, and Hudi's completion-time slicing gives it to the compaction's
+  new slice.
 
 Two roles run beside each other: `maintenance` (delta and replace commits) and `compaction`.
-Old decisions are deleted once they are many and old. A writer that slept through that might create a number a second
-time, where nobody looks; it notices because the decision after it names another predecessor.
+Old decisions are deleted once they are many and old. A writer that slept through that might create a number a
+second time, where nobody looks; it notices because the decision after it names another predecessor.
 """
 
 from __future__ import annotations

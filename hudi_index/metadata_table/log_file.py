@@ -4,8 +4,8 @@
     | header: int32 count, then (int32 key, int32 length, bytes)*     key 0 instant time, key 2 Avro schema
     | int64 content length | content | footer, as the header | int64 bytes since the magic
 
-All integers are big endian. A log file is small and read whole, so one CRC-32 in the commit metadata covers it. Its
-rows are sorted by key, each key once: a commit says of an entry either what it is or that it is gone.
+All integers are big endian. A log file is small and read whole, so one CRC-32 in the commit metadata covers
+it. Its rows are sorted by key, each key once: a commit says of an entry either what it is or that it is gone.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Entries of a view: look-ups and scans, merged over base and log files.
 
-Points, prefixes and ranges are all key ranges. For each shard that can hold them, a look-up takes the matching rows of the
-row groups that can match, and of every log; the newest row of a key wins, a tombstone means there is none. Results are
-sorted by key inside a shard.
+Points, prefixes and ranges are all key ranges. For each shard that can hold them, a look-up takes the
+matching rows of the row groups that can match, and of every log; the newest row of a key wins, a tombstone
+means there is none. Results are sorted by key inside a shard.
 
-Files never change, so what was read of them stays true: footers, logs and recently read row groups are kept, up to a number
-of bytes, for all readers of a table.
+Files never change, so what was read of them stays true: footers, logs and recently read row groups are kept,
+up to a number of bytes, for all readers of a table.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import OrderedDict
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -103,7 +103,7 @@ class Reader:
         *,
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
-        """As `lookup`, for many ranges that each bring their own lookup part: a shard is read once, for all of its own."""
+        """As `lookup`, for ranges that each bring their own lookup part: a shard is read once, for all."""
         shards = self.view.state.shards.get(partition, 1)
         by_shard: dict[int, list[KeyRange]] = {}
         for lookup, wanted in ranges:
@@ -126,7 +126,9 @@ class Reader:
     ) -> pa.Table:
         names = _with_key(columns)
         found = [
-            self._read_slice(piece, wanted, names) for piece, wanted in zip(slices, ranges, strict=True) if wanted
+            self._read_slice(piece, wanted, names)
+            for piece, wanted in zip(slices, ranges, strict=True)
+            if wanted
         ]
         return pa.concat_tables(found) if found else _schema_of(names).empty_table()
 
@@ -142,7 +144,9 @@ class Reader:
 
     def _base(self, stat: WriteStat) -> BaseFile:
         return self._cache.fetch(
-            stat.path, lambda: BaseFile.open(self._storage, stat), lambda file: file.metadata.serialized_size * 4
+            stat.path,
+            lambda: BaseFile.open(self._storage, stat),
+            lambda file: file.metadata.serialized_size * 4,
         )
 
     def _log(self, stat: WriteStat) -> pa.Table:
@@ -214,8 +218,10 @@ def _first_above(keys: pa.Array[Any], key: str) -> int:
 def _rows_in(table: pa.Table, wanted: list[KeyRange]) -> pa.Table:
     """The rows of a sorted table whose key is in one of the sorted, disjoint ranges."""
     keys = table.column(KEY).combine_chunks()
-    # Decoding all keys once is cheaper than many searches that decode as they go.
-    probe = keys.to_pylist() if len(wanted) * 32 > len(keys) else _Probe(keys)
+    probe: list[str] | _Probe = _Probe(keys)
+    if len(wanted) * 32 > len(keys):
+        # Decoding all keys once is cheaper than many searches that decode as they go.
+        probe = cast("list[str]", keys.to_pylist())
     pieces, length = [], len(keys)
     start = 0
     for one in wanted:
@@ -253,8 +259,9 @@ def _newest(logs: list[pa.Table]) -> pa.Table:
 
 def _live(changes: pa.Table, names: Sequence[str]) -> pa.Table:
     """Changes without tombstones."""
-    gone = pc.fill_null(changes.column(DELETED), fill_value=False)
-    return changes.filter(pc.invert(gone)).select(list(names))
+    # The filter keeps rows whose mask is true: is_deleted may be null, which is not deleted.
+    kept = pc.field(DELETED).is_null() | ~pc.field(DELETED)
+    return changes.filter(kept).select(list(names))
 
 
 def _overlaid(base: pa.Table, changes: pa.Table, names: Sequence[str]) -> pa.Table:

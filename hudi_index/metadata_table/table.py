@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
@@ -54,7 +54,7 @@ class Settings:
     """A writer that says nothing for so long may be replaced."""
     retention: timedelta = timedelta(minutes=30)
     """How long files that were superseded stay for readers of an earlier view."""
-    due: DueRule = DueRule()
+    due: DueRule = field(default_factory=DueRule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,8 @@ class PartitionStatus:
 class MetadataTable:
     """One index metadata table.
 
-    Everything that writes goes through `begin` or `begin_compaction`; readers take a `reader` and keep it for one question.
+    Everything that writes goes through `begin` or `begin_compaction`; readers take a `reader` and keep it for
+    one question.
     """
 
     def __init__(
@@ -119,9 +120,7 @@ class MetadataTable:
         """A reader of what the table holds now; later commits don't change what it sees."""
         return Reader(self.storage, self.view(), self._cache)
 
-    def begin(
-        self, *, shards: Mapping[str, int] | None = None, replaced: Sequence[str] = ()
-    ) -> Transaction:
+    def begin(self, *, shards: Mapping[str, int] | None = None, replaced: Sequence[str] = ()) -> Transaction:
         """Open a commit that changes entries.
 
         Args:
@@ -163,7 +162,7 @@ class MetadataTable:
             return None
         grant = self._ledger.begin(COMPACTION_ROLE, COMPACTION, self._owner)
         remove_dead_instants(self.storage, self._ledger)
-        # Planned again: only what completed before the instant was granted is older than it for certain, and all of it is.
+        # Planned again: what completed until the instant was granted is older than it, what comes is not.
         planned = slices_to_compact(self.view(), self.settings.due, partitions=partitions, force=force)
         transaction = Transaction(
             storage=self.storage,

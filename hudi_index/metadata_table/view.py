@@ -1,11 +1,11 @@
 """What the table holds at one moment: the live file groups, each with its current slice.
 
-A view is built from completed instants alone and never changes. What no completed instant names does not exist; what one
-names must exist, so a missing file is an error and never a missing entry. Each commit names the earlier commits it
-stands on, so a missing timeline file is an error too.
+A view is built from completed instants alone and never changes. What no completed instant names does not
+exist; what one names must exist, so a missing file is an error and never a missing entry. Each commit names
+the earlier commits it stands on, so a missing timeline file is an error too.
 
-Slicing is Hudi's: the base file with the latest requested time, and the logs that completed after that time. A file
-group that a completed replace commit took out is gone whatever it holds.
+Slicing is Hudi's: the base file with the latest requested time, and the logs that completed after that time.
+A file group that a completed replace commit took out is gone whatever it holds.
 """
 
 from __future__ import annotations
@@ -112,7 +112,10 @@ class View:
     def live_paths(self) -> frozenset[str]:
         """The files of all current slices."""
         return frozenset(
-            file.path for slices in self.partitions.values() for piece in slices.values() for file in piece.files
+            file.path
+            for slices in self.partitions.values()
+            for piece in slices.values()
+            for file in piece.files
         )
 
     @cached_property
@@ -122,9 +125,7 @@ class View:
         Those that wrote a live file, and those that hide a file group which another commit still names.
         """
         live = self.live_paths
-        named = {
-            (stat.partition, stat.file_id) for commit in self.commits for stat in commit.metadata.stats
-        }
+        named = {(stat.partition, stat.file_id) for commit in self.commits for stat in commit.metadata.stats}
         return frozenset(
             commit.instant.requested_time
             for commit in self.commits
@@ -171,8 +172,8 @@ class ViewLoader:
     def load(self) -> View:
         """The current view: one listing, and one small file per commit not seen yet.
 
-        A listing taken while commits come and old ones are cleaned may show a later one without an earlier one. That
-        passes; what is still missing when looked at again is lost.
+        A listing taken while commits come and old ones are cleaned may show a later one without an earlier
+        one. That passes; what is still missing when looked at again is lost.
         """
         for _ in range(_LOOKS - 1):
             try:

@@ -1,13 +1,13 @@
 """Writes the files of one commit. Plain and picklable: Spark tasks write shards, the driver commits.
 
-A file is nothing until a commit names it. A task that runs twice writes two files under different write tokens; the commit
-takes the statistics of one and deletes the other.
+A file is nothing until a commit names it. A task that runs twice writes two files under different write
+tokens; the commit takes the statistics of one and deletes the other.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -57,7 +57,7 @@ class ShardWriter:
         shard: int,
         *,
         upserts: pa.Table | None = None,
-        deletes: pa.Array | None = None,
+        deletes: pa.Array[Any] | None = None,
         write_token: str = "0-0-0",
     ) -> WriteStat:
         """Append changes to a shard. A key stands in `upserts` or in `deletes`, once."""

@@ -1,4 +1,4 @@
-"""What store tests share: a clock to turn, a storage that dies on demand, and three independent ways to read."""
+"""What store tests share: a clock to turn, a storage that dies on demand, two independent readers."""
 
 from __future__ import annotations
 
@@ -135,7 +135,9 @@ def write_changes(
         shards = transaction.shards_of(partition)
         for shard in range(shards):
             upserts = {
-                key: value for key, value in change.upserts.items() if shard_of(lookup_of(key), shards) == shard
+                key: value
+                for key, value in change.upserts.items()
+                if shard_of(lookup_of(key), shards) == shard
             }
             deletes = sorted(key for key in change.deletes if shard_of(lookup_of(key), shards) == shard)
             if partition in as_base:
@@ -143,7 +145,9 @@ def write_changes(
                 transaction.add([writer.write_base(partition, shard, [table] if upserts else [])])
             elif upserts or deletes:
                 gone = pa.array(deletes, pa.string())
-                transaction.add([writer.write_log(partition, shard, upserts=entries_of(upserts), deletes=gone)])
+                transaction.add(
+                    [writer.write_log(partition, shard, upserts=entries_of(upserts), deletes=gone)]
+                )
 
 
 def applied(content: Content, changes: dict[str, Change]) -> Content:
@@ -243,7 +247,7 @@ def crash_points(path: Path, clock: Clock, work: Work) -> int:
 def crash_and_recover(
     path: Path, clock: Clock, work: Work, *, point: int, before: Content, after: Content
 ) -> Content:
-    """Let `work` die at a point; whatever happens then, the table holds `before` or `after`. Returns which."""
+    """Let `work` die at a point; then the table holds `before` or `after`, whatever comes. Returns which."""
     CrashingStorage.bomb = Bomb(point)
     try:
         work(path, clock)

@@ -1,4 +1,4 @@
-"""Random histories with crashes: our reader == a dict == hudi-rs, at every step, before and after recovery."""
+"""Random histories with crashes: our reader == a dict == hudi-rs, at every step and after recovery."""
 
 from __future__ import annotations
 
@@ -65,7 +65,13 @@ class Histories(RuleBasedStateMachine):
             self.path, self.clock, work, point=int(crash * points), before=self.content, after=after
         )
 
-    @rule(crash=crashes, name=st.sampled_from(PARTITIONS), shards=st.integers(1, 3), change=inserts, base=st.booleans())
+    @rule(
+        crash=crashes,
+        name=st.sampled_from(PARTITIONS),
+        shards=st.integers(1, 3),
+        change=inserts,
+        base=st.booleans(),
+    )
     def create_or_rebuild_partition(
         self, crash: float | None, name: str, shards: int, change: Change, base: bool
     ) -> None:

@@ -168,7 +168,9 @@ def test_lease_is_renewed_in_the_background(path: Path) -> None:
         transaction.commit()
 
 
-def test_ledger_forgets_what_is_many_and_old(path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ledger_forgets_what_is_many_and_old(
+    path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(ledger_module, "_KEPT_DECISIONS", 4)
     for _ in range(5):
         operations.maintain({"files": Change({"a$1": "x"})})(path, clock)

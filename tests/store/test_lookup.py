@@ -40,11 +40,13 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> MetadataTable:
     patch = pytest.MonkeyPatch()
     patch.setattr(base_file, "ROWS_PER_GROUP", 16)
     open_table(path, clock).create()
-    first = Change({key: "base" for key in keys[::2]})
+    first = Change(dict.fromkeys(keys[::2], "base"))
     operations.create_partition("record_index", SHARDS, first, as_base=True)(path, clock)
     patch.undo()
     for age, start in enumerate((0, 3, 6)):
-        change = Change({key: f"log{age}" for key in keys[start::7]}, set(keys[start + 1 :: 5]) - set(keys[start::7]))
+        change = Change(
+            dict.fromkeys(keys[start::7], f"log{age}"), set(keys[start + 1 :: 5]) - set(keys[start::7])
+        )
         operations.maintain({"record_index": change})(path, clock)
     return open_table(path, clock)
 
@@ -64,7 +66,7 @@ def content(table: MetadataTable) -> dict[str, str]:
         upserts = keys[start::7]
         for key in set(keys[start + 1 :: 5]) - set(upserts):
             model.pop(key, None)
-        model |= {key: f"log{age}" for key in upserts}
+        model |= dict.fromkeys(upserts, f"log{age}")
     return model
 
 
