@@ -60,14 +60,14 @@ format: $(STAMP) ## Format the code and fix what ruff can fix
 	@$(BIN)/ruff check --fix
 
 bench: $(STAMP) ## Run the benchmarks
-	@for benchmark in benchmarks/bench_*.py; do $(BIN)/python $$benchmark || exit 1; done
+	@for benchmark in benchmarks/*.py; do $(BIN)/python $$benchmark || exit 1; done
 
 # One file for all Python versions and platforms: uv writes markers where they differ. It writes no addresses.
 constraints: $(STAMP) ## Pin the newest versions that fit together
 	@$(PIP) install --quiet --constraint constraints.txt --group pin
 	@UV_CUSTOM_COMPILE_COMMAND="make constraints" $(BIN)/uv pip compile pyproject.toml --upgrade --universal \
 	    --python-version 3.10 --all-extras --group build --group test --group check --group pin \
-	    --no-annotate --quiet --output-file constraints.txt
+	    --system-certs --no-python-downloads --no-annotate --output-file constraints.txt >/dev/null
 
 clean: ## Remove what the targets made, but for the environment
 	rm -rf .demo .bench build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache \

@@ -171,11 +171,6 @@ class IndexDefinition:
             self._refuse(f"a column stands twice in {', '.join(self.source_fields)}")
         if self.is_functional and self.kind is Kind.RECORD_INDEX:
             self._refuse("a record_index is over the record key, not over an expression")
-        if not self.is_functional and self.kind is Kind.SECONDARY_INDEX and len(self.source_fields) > 1:
-            self._refuse(
-                f"a secondary_index is over one column, not over {', '.join(self.source_fields)}; "
-                "create one for each"
-            )
 
     def _refuse(self, reason: str) -> None:
         raise InvalidDefinitionError(name=self.name, reason=reason)

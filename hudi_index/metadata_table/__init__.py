@@ -1,4 +1,4 @@
-"""Where entries live: a Hudi merge-on-read table of sorted keyed records, its commits, compaction and cleaning.
+"""Where entries live: a Hudi merge-on-read table of sorted records, its commits, compaction and cleaning.
 
 What an entry means is not known here; `docs/metadata-table.md` gives the format.
 """

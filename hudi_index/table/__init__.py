@@ -6,11 +6,12 @@ travels to executors can be pickled.
 """
 
 from hudi_index.table.config import KeyGenerator, MergeMode, TableConfig, TableType
-from hudi_index.table.footer import ColumnStatistics, footer_statistics
+from hudi_index.table.footer import ColumnStatistics
 from hudi_index.table.readers import ReaderChoice, SliceReader, slice_reader_of
 from hudi_index.table.record_keys import RECORD_KEY
 from hudi_index.table.rows import ROW_POSITION, SliceRows, TableReader
 from hudi_index.table.schema import TableSchema
+from hudi_index.table.shape import TableShape
 from hudi_index.table.slices import FileGroupId, FileSlice, SliceIdentity
 from hudi_index.table.snapshot import Snapshot
 from hudi_index.table.timeline import Instant, Timeline
@@ -32,8 +33,8 @@ __all__ = [
     "TableConfig",
     "TableReader",
     "TableSchema",
+    "TableShape",
     "TableType",
     "Timeline",
-    "footer_statistics",
     "slice_reader_of",
 ]

@@ -139,11 +139,6 @@ class TableConfig:
         )
 
     @property
-    def is_partitioned(self) -> bool:
-        """Whether data files are in partition folders."""
-        return bool(self.partition_fields)
-
-    @property
     def timeline_folder(self) -> str:
         """Where the active timeline is."""
         if self.version < 8:

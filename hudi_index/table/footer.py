@@ -23,12 +23,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudi_index.errors import MissingSliceFileError
+from hudi_index.table.partitions import UnreadablePartitionValueError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from hudi_index.storage import Storage
-    from hudi_index.table.rows import TableReader
+    from hudi_index.table.shape import TableShape
     from hudi_index.table.slices import FileSlice
 
 __all__ = ["ColumnStatistics", "footer_statistics"]
@@ -55,24 +56,36 @@ def row_count_of(storage: Storage, path: str) -> int:
 
 
 def footer_statistics(
-    table: TableReader, file_slice: FileSlice, columns: Iterable[str]
+    storage: Storage, shape: TableShape, file_slice: FileSlice, columns: Iterable[str]
 ) -> dict[str, ColumnStatistics | None]:
     """Statistics by column (nested ones as `a.b`); None for a column of which the footer proves nothing."""
     names = tuple(columns)
     if file_slice.log_files or file_slice.base_path is None:
         return dict.fromkeys(names)
-    footer = _footer_of(table.storage, file_slice.base_path)
-    constants = table.partitions.values_of(file_slice.group.partition_path)
+    footer = _footer_of(storage, file_slice.base_path)
+    constants, uncertain = _path_values_of(shape, file_slice)
     leaves = {footer.schema.column(i).path: i for i in range(footer.num_columns)}
-    schema = table.schema.with_meta_columns(table.config)
+    schema = shape.columns_with_meta
     found: dict[str, ColumnStatistics | None] = {}
     for name in names:
-        if name in constants:
+        if name in uncertain:
+            found[name] = None
+        elif name in constants:
             found[name] = _constant_statistics(constants[name], footer.num_rows)
         else:
             kind = _type_of(schema, name)
             found[name] = None if kind is None else _statistics_of(footer, leaves, name, kind)
     return found
+
+
+def _path_values_of(
+    shape: TableShape, file_slice: FileSlice
+) -> tuple[dict[str, pa.Scalar[Any]], frozenset[str]]:
+    """Values of partition columns, and the columns whose value in the path nobody can tell."""
+    try:
+        return shape.partitions.values_of(file_slice.group.partition_path), frozenset()
+    except UnreadablePartitionValueError:
+        return {}, shape.partitions.from_path
 
 
 def _footer_of(storage: Storage, path: str) -> Any:

@@ -39,19 +39,18 @@ Files = list[tuple[str, int]]
 """Names and sizes."""
 
 
-def list_partitions(storage: Storage, *, is_partitioned: bool) -> dict[str, Files]:
-    """The files of every partition by partition path."""
+def list_partitions(storage: Storage) -> dict[str, Files]:
+    """The files of every partition by partition path; an unpartitioned table has one, the empty path."""
     root = storage.path_of()
     top = storage.filesystem.get_file_info(fs.FileSelector(root, allow_not_found=True))
     found: dict[str, Files] = defaultdict(list)
     _add_files(found, top, root)
-    if is_partitioned:
-        folders = [
-            info.path for info in top if info.type == fs.FileType.Directory and info.base_name != ".hoodie"
-        ]
-        with ThreadPoolExecutor(_LISTERS) as pool:
-            for infos in pool.map(lambda folder: _list_below(storage, folder), folders):
-                _add_files(found, infos, root)
+    folders = [
+        info.path for info in top if info.type == fs.FileType.Directory and info.base_name != ".hoodie"
+    ]
+    with ThreadPoolExecutor(_LISTERS) as pool:
+        for infos in pool.map(lambda folder: _list_below(storage, folder), folders):
+            _add_files(found, infos, root)
     return {path: files for path, files in found.items() if any(map(_is_metadata, files))}
 
 

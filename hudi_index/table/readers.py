@@ -19,7 +19,7 @@ from hudi_index.table.record_keys import reason_against_computing
 
 if TYPE_CHECKING:
     from hudi_index.table.config import TableConfig
-    from hudi_index.table.rows import TableReader
+    from hudi_index.table.shape import TableShape
     from hudi_index.table.slices import FileSlice
 
 __all__ = ["ReaderChoice", "SliceReader", "slice_reader_of"]
@@ -40,31 +40,31 @@ class ReaderChoice:
     reason: str | None = None
 
 
-def slice_reader_of(table: TableReader, file_slice: FileSlice) -> ReaderChoice:
+def slice_reader_of(shape: TableShape, file_slice: FileSlice) -> ReaderChoice:
     """The reader that reads this slice as Hudi on Spark would."""
     reason = (
-        _reason_of_table(table)
-        or _reason_of_partition(table, file_slice)
-        or (_reason_of_merge(table.config) if file_slice.log_files else None)
+        _reason_of_table(shape)
+        or _reason_of_partition(shape, file_slice)
+        or (_reason_of_merge(shape.config) if file_slice.log_files else None)
     )
     return ReaderChoice(SliceReader.SPARK, reason) if reason else ReaderChoice(SliceReader.HUDI_RS)
 
 
-def _reason_of_table(table: TableReader) -> str | None:
-    config = table.config
+def _reason_of_table(shape: TableShape) -> str | None:
+    config = shape.config
     if len(config.ordering_fields) > 1:
         # HudiCoreError when the table is opened: "Multiple ordering fields 'ts,n' are not yet supported".
         return f"hudi-rs can't order by several fields ({', '.join(config.ordering_fields)})"
-    if table.schema.has_internal_schema:
+    if shape.schema.has_internal_schema:
         # hudi-rs finds columns by name only; schema-on-read renames them under an id.
         return "columns were changed by schema-on-read"
     if not config.populates_meta_fields:
-        return reason_against_computing(config, table.schema.stored)
+        return reason_against_computing(config, shape.schema.stored)
     return None
 
 
-def _reason_of_partition(table: TableReader, file_slice: FileSlice) -> str | None:
-    config, stored = table.config, table.schema.stored
+def _reason_of_partition(shape: TableShape, file_slice: FileSlice) -> str | None:
+    config, stored = shape.config, shape.schema.stored
     unknown = [name for name in config.partition_fields if name not in stored.names]
     if unknown:
         return f"partition field {unknown[0]!r} is no top-level column"
@@ -77,13 +77,16 @@ def _reason_of_partition(table: TableReader, file_slice: FileSlice) -> str | Non
         if odd:
             return f"a partition column of type {odd[0]} is read as a string"
     try:
-        table.partitions.values_of(file_slice.group.partition_path)
+        shape.partitions.values_of(file_slice.group.partition_path)
     except UnreadablePartitionValueError as error:
         return str(error)
     return None
 
 
 def _reason_of_merge(config: TableConfig) -> str | None:
+    if config.drops_partition_columns:
+        # Hudi 1.2 drops them from copy-on-write tables only, so nobody has seen such logs merged.
+        return "partition columns were dropped from files that have logs"
     if config.merge_mode is None:
         return "the table does not say how its records merge"
     if config.merge_mode is MergeMode.CUSTOM:

@@ -17,7 +17,7 @@ from hudi import HudiReadOptions, HudiTableBuilder
 from pyarrow import fs
 
 from hudi_index.errors import MissingSliceFileError, UnknownColumnError, UnsupportedTableError
-from hudi_index.table.footer import row_count_of
+from hudi_index.table.footer import footer_statistics, row_count_of
 from hudi_index.table.readers import SliceReader, slice_reader_of
 from hudi_index.table.record_keys import RECORD_KEY, record_keys_of
 
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from hudi import HudiFileGroupReader
 
     from hudi_index.storage import Storage
-    from hudi_index.table.config import TableConfig
-    from hudi_index.table.partitions import PartitionColumns
-    from hudi_index.table.schema import TableSchema
+    from hudi_index.table.footer import ColumnStatistics
+    from hudi_index.table.shape import TableShape
     from hudi_index.table.slices import FileGroupId, FileSlice
 
 __all__ = ["ROW_POSITION", "SliceRows", "TableReader"]
@@ -48,9 +47,7 @@ class TableReader:
     """Reads slices of one table. Picklable: executors open the table for themselves."""
 
     storage: Storage
-    config: TableConfig
-    schema: TableSchema
-    partitions: PartitionColumns
+    shape: TableShape
     state: str
     """Names the timeline's state, so that a process never reads with a timeline older than the slice."""
 
@@ -59,7 +56,7 @@ class TableReader:
 
         A nested column (`a.b`) brings its top-level column. Raises UnknownColumnError.
         """
-        names = self.schema.columns.names if columns is None else map(self.column_of, columns)
+        names = self.shape.schema.columns.names if columns is None else map(self.column_of, columns)
         return SliceRows(self, file_slice, tuple(dict.fromkeys(names)))
 
     def row_count(self, file_slice: FileSlice) -> int:
@@ -69,16 +66,20 @@ class TableReader:
         self._refuse_if_for_spark(file_slice)
         return sum(batch.num_rows for batch in self._stream(file_slice, []))
 
+    def statistics(self, file_slice: FileSlice, columns: Iterable[str]) -> dict[str, ColumnStatistics | None]:
+        """Exact statistics by column (nested ones as `a.b`); None where the footer does not prove them."""
+        return footer_statistics(self.storage, self.shape, file_slice, columns)
+
     def column_of(self, name: str) -> str:
         """The top-level column that a column name is, or is within."""
-        known = self.schema.with_meta_columns(self.config).names
+        known = self.shape.columns_with_meta.names
         for candidate in (name, name.partition(".")[0]):
             if candidate in known:
                 return candidate
-        raise UnknownColumnError(column=name, known=self.schema.columns.names)
+        raise UnknownColumnError(column=name, known=self.shape.schema.columns.names)
 
     def _refuse_if_for_spark(self, file_slice: FileSlice) -> None:
-        choice = slice_reader_of(self, file_slice)
+        choice = slice_reader_of(self.shape, file_slice)
         if choice.reader is SliceReader.SPARK:
             raise UnsupportedTableError(
                 uri=self.storage.uri, reason=f"its rows can only be read through Spark: {choice.reason}"
@@ -86,8 +87,7 @@ class TableReader:
 
     def _stream(self, file_slice: FileSlice, projection: Sequence[str]) -> Iterator[pa.RecordBatch]:
         self._refuse_changed_logs(file_slice)
-        options = tuple(sorted(self.storage.options.items()))
-        reader = _open_reader(self.storage.uri, options, self.state, file_slice.as_of)
+        reader = self._open_reader(file_slice.as_of)
         asked = HudiReadOptions(projection=list(projection), hudi_options=_READ_OPTIONS).with_batch_size(
             _BATCH_ROWS
         )
@@ -100,6 +100,14 @@ class TableReader:
             self._refuse_missing_files(file_slice)
             raise
 
+    def _open_reader(self, as_of: str | None) -> HudiFileGroupReader:
+        table = {}
+        if self.shape.config.drops_partition_columns:
+            # hudi-rs refuses tables without their partition columns, but reads the other columns right.
+            table["hoodie.internal.skip.config.validation"] = "true"
+        storage = tuple(sorted(self.storage.options.items()))
+        return _open_reader(self.storage.uri, storage, tuple(table.items()), self.state, as_of)
+
     def _refuse_missing_files(self, file_slice: FileSlice) -> None:
         for path, info in self._infos_of(file_slice.paths):
             if info.type == fs.FileType.NotFound:
@@ -109,7 +117,7 @@ class TableReader:
 
     def _refuse_changed_logs(self, file_slice: FileSlice) -> None:
         # Only version 6 may append to a log file; the old content can't be told from the new by name.
-        if self.config.version >= 8 or not file_slice.log_sizes:
+        if self.shape.config.version >= 8 or not file_slice.log_sizes:
             return
         for (path, info), size in zip(
             self._infos_of(file_slice.log_paths), file_slice.log_sizes, strict=True
@@ -140,7 +148,7 @@ class SliceRows:
     @property
     def schema(self) -> pa.Schema:
         """The schema of every batch."""
-        known = self.table.schema.with_meta_columns(self.table.config)
+        known = self.table.shape.columns_with_meta
         leading: list[pa.Field[Any]] = [pa.field(RECORD_KEY, pa.string()), pa.field(ROW_POSITION, pa.int64())]
         chosen = [known.field(name) for name in self.columns if name != RECORD_KEY]
         return pa.schema([*leading, *(field.with_nullable(nullable=True) for field in chosen)])
@@ -154,11 +162,11 @@ class SliceRows:
         """
         table = self.table
         table._refuse_if_for_spark(self.file_slice)
-        constants: dict[str, Any] = {**table.partitions.values_of(self.file_slice.group.partition_path)}
+        constants: dict[str, Any] = {**table.shape.partitions.values_of(self.file_slice.group.partition_path)}
         schema, position = self.schema, 0
         for batch in self._ordered(self._projection_without(constants)):
             count = batch.num_rows
-            leading = [record_keys_of(batch, table.config), _positions(position, count)]
+            leading = [record_keys_of(batch, table.shape.config), _positions(position, count)]
             arrays = [
                 pa.repeat(constants[field.name], count)
                 if field.name in constants
@@ -169,7 +177,7 @@ class SliceRows:
             yield pa.RecordBatch.from_arrays([*leading, *arrays], schema=schema)
 
     def _projection_without(self, constants: dict[str, Any]) -> list[str]:
-        config = self.table.config
+        config = self.table.shape.config
         keys = (RECORD_KEY,) if config.populates_meta_fields else config.record_key_fields
         return list(dict.fromkeys([*keys, *(name for name in self.columns if name not in constants)]))
 
@@ -178,46 +186,68 @@ class SliceRows:
         if not self.file_slice.log_files:
             yield from batches
             return
-        # hudi-rs gives the rows that only logs hold last, in the order of a hash map: another one in each
-        # process.
+        # hudi-rs gives updated rows after the unchanged ones of the same stretch of the base file, and rows
+        # that only logs hold at the end in the order of a hash map, which is another one in each process.
         tail: list[pa.RecordBatch] = []
         base = _BaseKeys(self._base_keys())
-        for batch in batches:
-            held = 0 if tail else base.count_leading(record_keys_of(batch, self.table.config))
-            if held:
-                yield batch.slice(0, held)
-            if held < batch.num_rows:
-                tail.append(batch.slice(held))
+        for batch in _coalesced(batches):
+            places = base.places_of(record_keys_of(batch, self.table.shape.config))
+            if places.null_count:
+                tail.append(batch.filter(places.is_null()))
+            # Stable, and nulls come last.
+            order = pc.sort_indices(places)
+            yield batch.take(order.slice(0, len(order) - places.null_count))
         if tail:
             rest = pa.Table.from_batches(tail)
-            order = pc.sort_indices(record_keys_of(rest, self.table.config))
+            order = pc.sort_indices(record_keys_of(rest, self.table.shape.config))
             yield from rest.take(order).to_batches(max_chunksize=_BATCH_ROWS)
 
     def _base_keys(self) -> pa.ChunkedArray[Any]:
         base = self.file_slice.without_logs()
         if base is None:
             return pa.chunked_array([], pa.string())
-        config = self.table.config
+        config = self.table.shape.config
         keys = [RECORD_KEY] if config.populates_meta_fields else list(config.record_key_fields)
         found = [record_keys_of(batch, config) for batch in self.table._stream(base, keys)]
         return pa.chunked_array(found, pa.string())
 
 
 class _BaseKeys:
-    """The record keys of a base file in order, walked beside the merged rows, which keep that order."""
+    """The record keys of a base file in order, walked beside the merged rows, stretch by stretch."""
 
     def __init__(self, keys: pa.ChunkedArray[Any]) -> None:
         self._rest = keys
 
-    def count_leading(self, keys: pa.Array[Any]) -> int:
-        """How many of the next merged rows stand in the base file: a leading part, never one in between."""
-        if not len(keys):
-            return 0
-        found = pc.index(self._rest, keys[-1]).as_py()
-        if found >= 0:
-            self._rest = self._rest.slice(found)
-            return len(keys)
-        return int(pc.is_in(keys, value_set=self._rest).true_count)
+    def places_of(self, keys: pa.Array[Any]) -> pa.Array[Any]:
+        """Where the next merged rows stand in what is left of the base file; null for rows only logs hold."""
+        reach = len(keys) + _BATCH_ROWS // 16
+        places = self._search(keys, reach)
+        while places.null_count and reach < len(self._rest):
+            reach *= 2
+            places = self._search(keys, reach)
+        if places.null_count < len(places):
+            last: Any = pc.max(places).as_py()
+            self._rest = self._rest.slice(last + 1)
+        return places
+
+    def _search(self, keys: pa.Array[Any], reach: int) -> pa.Array[Any]:
+        # Within reach only: looking a key up costs a hash table of all the keys that are searched.
+        found: pa.Array[Any] = pc.index_in(keys, value_set=self._rest.slice(0, reach))
+        return found
+
+
+def _coalesced(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Fewer and larger batches: hudi-rs merges a thousand rows at a time."""
+    held: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        if rows >= _BATCH_ROWS:
+            yield from pa.Table.from_batches(held).combine_chunks().to_batches()
+            held, rows = [], 0
+    if held:
+        yield from pa.Table.from_batches(held).combine_chunks().to_batches()
 
 
 def _positions(start: int, count: int) -> pa.Array[Any]:
@@ -234,12 +264,14 @@ def _as_type(array: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:
 @lru_cache(maxsize=16)
 def _open_reader(
     uri: str,
-    options: tuple[tuple[str, str], ...],
+    storage_options: tuple[tuple[str, str], ...],
+    table_options: tuple[tuple[str, str], ...],
     state: str,  # noqa: ARG001  one more key of the cache
     as_of: str | None,
 ) -> HudiFileGroupReader:
     # Through the table, not HudiFileGroupReader(uri): only then hudi-rs leaves out the blocks of
     # uncommitted delta commits that a version-6 log file may hold.
-    table = HudiTableBuilder.from_base_uri(uri).with_storage_options(dict(options)).build()
+    builder = HudiTableBuilder.from_base_uri(uri).with_storage_options(dict(storage_options))
+    table = builder.with_hudi_options(dict(table_options)).build()
     asked = HudiReadOptions(hudi_options=_READ_OPTIONS)
     return table.create_file_group_reader_with_options(asked.with_as_of_timestamp(as_of) if as_of else asked)

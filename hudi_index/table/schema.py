@@ -68,7 +68,13 @@ class TableSchema:
     def load(cls, timeline: Timeline) -> TableSchema:
         """The schema of the table as of its latest commit."""
         config, uri = timeline.config, timeline.storage.uri
-        text = timeline.metadata_with("schema") or config.properties.get("hoodie.table.create.schema")
+        internal, text = None, None
+        for number, extra in enumerate(timeline.extra_metadata_backwards()):
+            if number == 0:
+                internal = extra.get("latest_schema")
+            if text := extra.get("schema"):
+                break
+        text = text or config.properties.get("hoodie.table.create.schema")
         if not text:
             raise UnsupportedTableError(
                 uri=uri, reason="no commit carries a schema; write to the table first"
@@ -82,7 +88,7 @@ class TableSchema:
         for name in dropped:
             stored = stored.append(pa.field(name, pa.string()))
         columns = _as_spark_reads(stored, config)
-        return cls(columns, stored, bool(timeline.metadata_with_latest("latest_schema")))
+        return cls(columns, stored, bool(internal))
 
     def with_meta_columns(self, config: TableConfig) -> pa.Schema:
         """The columns with Hudi's in front, where the table has them."""

@@ -111,7 +111,7 @@ class FileSlice:
             path = identity.group.path_of(identity.log_files[-1])
             raise MissingSliceFileError(path=path, reason="it was still being written to")
         base = identity.base_file and parse_base_file(identity.base_file, 0)
-        logs = [parsed for parsed in map(parse_log_file, identity.log_files, identity.log_sizes) if parsed]
+        logs = [parsed for name in identity.log_files if (parsed := parse_log_file(name, 0))]
         instants = [part.instant for part in (base, *logs) if part]
         return cls(
             group=identity.group,

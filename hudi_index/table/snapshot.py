@@ -8,6 +8,7 @@ index is taken to describe them.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import uuid
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from hudi_index.table.partitions import PartitionColumns
 from hudi_index.table.readers import ReaderChoice, slice_reader_of
 from hudi_index.table.rows import TableReader
 from hudi_index.table.schema import TableSchema
+from hudi_index.table.shape import TableShape
 from hudi_index.table.timeline import Instant, Timeline
 
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Snapshot"]
 
+_ATTEMPTS = 3
+_LOG_WRITERS = frozenset({"deltacommit", "logcompaction", "rollback", "restore"})
 _INSTANT = re.compile(r"\d{14}(\d{3})?")
 
 
@@ -55,10 +59,18 @@ class Snapshot:
             NoSuchTableError: no Hudi table there.
             UnsupportedTableError: a Hudi table that can't be read.
         """
+        for _ in range(_ATTEMPTS - 1):
+            # Archiving removes commits that were listed a moment ago.
+            with contextlib.suppress(FileNotFoundError):
+                return cls._load_once(storage, as_of)
+        return cls._load_once(storage, as_of)
+
+    @classmethod
+    def _load_once(cls, storage: Storage, as_of: str | None) -> Snapshot:
         config = TableConfig.load(storage)
         timeline = Timeline.load(storage, config)
         as_of = _as_instant(as_of, timeline)
-        partitions = list_partitions(storage, is_partitioned=config.is_partitioned)
+        partitions = list_partitions(storage)
         slices = assemble_slices(partitions, timeline, as_of)
         if config.version < 8 and config.table_type is TableType.MERGE_ON_READ:
             slices = _marked_if_unsettled(slices, timeline)
@@ -88,17 +100,22 @@ class Snapshot:
         return {item.group: item for item in self.slices}
 
     @cached_property
-    def reader(self) -> TableReader:
-        """What reads the rows of slices, here or in another process."""
+    def shape(self) -> TableShape:
+        """What slices are read by."""
         paths = {item.group.partition_path for item in self.slices}
         partitions = PartitionColumns.of(self.config, self.table_schema, paths)
+        return TableShape(self.config, self.table_schema, partitions)
+
+    @cached_property
+    def reader(self) -> TableReader:
+        """What reads the rows of slices, here or in another process."""
         latest = self.timeline.latest_completed
         state = f"{len(self.timeline.commits)}@{latest.completed_time}" if latest else ""
-        return TableReader(self.storage, self.config, self.table_schema, partitions, state)
+        return TableReader(self.storage, self.shape, state)
 
     def slice_reader_of(self, file_slice: FileSlice) -> ReaderChoice:
         """Who reads a slice, and why not hudi-rs if it is Spark."""
-        return slice_reader_of(self.reader, file_slice)
+        return slice_reader_of(self.shape, file_slice)
 
 
 def _as_instant(text: str | None, timeline: Timeline) -> str | None:
@@ -116,7 +133,7 @@ def _as_instant(text: str | None, timeline: Timeline) -> str | None:
 
 def _marked_if_unsettled(slices: list[FileSlice], timeline: Timeline) -> list[FileSlice]:
     now = Timeline.load(timeline.storage, timeline.config)
-    writing = any(action == "deltacommit" for _, action in timeline.pending | now.pending)
+    writing = any(action in _LOG_WRITERS for _, action in timeline.pending | now.pending)
     if not writing and now.commits == timeline.commits:
         return slices
     return [replace(item, unsettled=uuid.uuid4().hex) if item.log_files else item for item in slices]

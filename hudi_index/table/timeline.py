@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import fastavro
 import pyarrow.parquet as pq
+from fastavro.schema import SchemaParseException
 
 from hudi_index.errors import TimelineCorruptError
 from hudi_index.table.slices import FileGroupId
@@ -157,47 +158,46 @@ class Timeline:
         ]
         found: dict[FileGroupId, str] = {}
         with ThreadPoolExecutor(_READERS) as pool:
-            for instant, metadata in zip(chosen, pool.map(self.metadata_of, chosen), strict=True):
-                replaced = metadata.get("partitionToReplaceFileIds") or {}
+            for instant, replaced in zip(chosen, pool.map(self._replaced_by, chosen), strict=True):
                 for partition, file_ids in replaced.items():
                     found.update(
                         dict.fromkeys((FileGroupId(partition, i) for i in file_ids), instant.requested_time)
                     )
         return found
 
-    def metadata_of(self, instant: Instant) -> Mapping[str, Any]:
-        """What a commit says it did. Raises TimelineCorruptError."""
+    def _replaced_by(self, instant: Instant) -> Mapping[str, list[str]]:
+        field = "partitionToReplaceFileIds"
+        return self.metadata_of(instant, field).get(field) or {}
+
+    def metadata_of(self, instant: Instant, *fields: str) -> Mapping[str, Any]:
+        """What a commit says it did, or only these fields of it. Raises TimelineCorruptError."""
         data = self.storage.read(instant.path)
         try:
             if data.startswith(_AVRO_MAGIC):
-                record: Any = next(iter(fastavro.reader(BytesIO(data))), {})
+                record = _read_avro(data, fields)
             else:
                 record = json.loads(data) if data else {}
-        except (ValueError, EOFError, fastavro.schema.SchemaParseException) as error:
+        except (ValueError, EOFError, SchemaParseException) as error:
             path = self.storage.uri_of(instant.path)
             raise TimelineCorruptError(path=path, reason=f"not commit metadata: {error}") from error
         if not isinstance(record, dict):
             raise TimelineCorruptError(path=self.storage.uri_of(instant.path), reason="not commit metadata")
         return record
 
-    def metadata_with(self, key: str, as_of: str | None = None) -> str | None:
-        """The value of `key` in the extra metadata of the latest commit that has one."""
-        for metadata in self._metadata_backwards(as_of):
-            value = (metadata.get("extraMetadata") or {}).get(key)
-            if value:
-                return str(value)
-        return None
-
-    def metadata_with_latest(self, key: str) -> str | None:
-        """The value of `key` in the extra metadata of the latest commit."""
-        latest = next(self._metadata_backwards(None), {})
-        value = (latest.get("extraMetadata") or {}).get(key)
-        return str(value) if value else None
-
-    def _metadata_backwards(self, as_of: str | None) -> Iterator[Mapping[str, Any]]:
+    def extra_metadata_backwards(self) -> Iterator[Mapping[str, str]]:
+        """The extra metadata of each commit, latest first."""
         for instant in reversed(self.commits):
-            if as_of is None or instant.requested_time <= as_of:
-                yield self.metadata_of(instant)
+            yield self.metadata_of(instant, "extraMetadata").get("extraMetadata") or {}
+
+
+def _read_avro(data: bytes, fields: tuple[str, ...]) -> Any:
+    records: Any = fastavro.reader(BytesIO(data))
+    if fields:
+        # A commit of many files has long write statistics; skipping them is faster than building them.
+        schema = {**records.writer_schema}
+        schema["fields"] = [field for field in schema["fields"] if field["name"] in fields]
+        records = fastavro.reader(BytesIO(data), reader_schema=schema)
+    return next(iter(records), {})
 
 
 def _parse_completed(file: StoredFile, folder: str, config: TableConfig) -> Instant | None:

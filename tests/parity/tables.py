@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import struct
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
 from decimal import Decimal
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -230,13 +231,17 @@ class HudiTable:
         given = {"path": str(self.path), **arguments}
         text = ", ".join(f"{name} => {value!r}" for name, value in given.items() if value is not None)
         # Procedures take their write options from the session; without these they upgrade the table.
-        session = {name: self.write_options[name] for name in _PROCEDURE_OPTIONS}
-        for name, value in session.items():
+        with self._session({name: self.write_options[name] for name in _PROCEDURE_OPTIONS}):
+            return self.spark.sql(f"call {procedure}({text})").collect()
+
+    @contextmanager
+    def _session(self, settings: Mapping[str, str]) -> Iterator[None]:
+        for name, value in settings.items():
             self.spark.conf.set(name, value)
         try:
-            return self.spark.sql(f"call {procedure}({text})").collect()
+            yield
         finally:
-            for name in session:
+            for name in settings:
                 self.spark.conf.unset(name)
 
     @property
@@ -256,13 +261,12 @@ class HudiTable:
         return [name.partition(".")[0].partition("_")[0] for name in self._completed_files()]
 
     def read(self, as_of: str | None = None) -> DataFrame:
-        """The table as Hudi on Spark reads it, nothing pruned."""
+        """The table as Hudi on Spark reads it, without Hudi's own indexes."""
         reader = self.spark.read.format("hudi").options(
             **{"hoodie.metadata.enable": "false", "hoodie.enable.data.skipping": "false"}
         )
         if as_of:
             reader = reader.option("as.of.instant", as_of)
-        self.spark.conf.set("spark.sql.parquet.filterPushdown", "false")
         return reader.load(str(self.path))
 
     def rows(
@@ -274,9 +278,10 @@ class HudiTable:
         """
         frame = self.read(as_of)
         chosen = list(columns or self.data_columns(frame))
-        if "_hoodie_record_key" not in frame.columns:
-            return canonical_rows(frame.select(*chosen)._collect_as_arrow())
-        batches = frame.select("_hoodie_file_name", *META_COLUMNS, *chosen)._collect_as_arrow()
+        with self._session({"spark.sql.parquet.filterPushdown": "false"}):
+            if "_hoodie_record_key" not in frame.columns:
+                return canonical_rows(frame.select(*chosen)._collect_as_arrow())
+            batches = frame.select("_hoodie_file_name", *META_COLUMNS, *chosen)._collect_as_arrow()
         return canonical_rows(batches, file_id_of=_file_id_of)
 
     @staticmethod

@@ -112,7 +112,6 @@ def test_kind_that_nobody_can_create_refused(text: str) -> None:
         {"source_fields": ("a", "A")},
         {"source_fields": ("a.",)},
         {"source_fields": ("a\n",)},
-        {"kind": Kind.SECONDARY_INDEX, "source_fields": ("a", "b")},
         {"kind": Kind.RECORD_INDEX, "expression": "UPPER(city)"},
         {"state": IndexState.INVALID},
         {"state": IndexState.READY, "reason": "because"},
@@ -121,6 +120,10 @@ def test_kind_that_nobody_can_create_refused(text: str) -> None:
 def test_definition_whose_parts_do_not_fit_refused(fields: dict[str, object]) -> None:
     with pytest.raises(InvalidDefinitionError):
         definition(**fields)
+
+
+def test_definition_of_a_composite_secondary_index_accepted() -> None:
+    assert definition(kind=Kind.SECONDARY_INDEX, source_fields=("a", "b")).partition == "secondary_index_idx"
 
 
 def test_definition_over_several_columns_of_an_expression_accepted() -> None:

@@ -1,0 +1,147 @@
+"""Small Hudi tables written file by file: enough for everything that does not need Hudi's own writer."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import fastavro
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudi_index.storage import Storage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+AVRO_SCHEMA = {
+    "type": "record",
+    "name": "row",
+    "fields": [
+        {"name": "id", "type": "string"},
+        {"name": "n", "type": ["null", "int"]},
+        {"name": "region", "type": ["null", "string"]},
+    ],
+}
+COLUMNS = pa.schema([pa.field("id", pa.string(), nullable=False), ("n", pa.int32()), ("region", pa.string())])
+
+_COMMIT = {
+    "type": "record",
+    "name": "HoodieReplaceCommitMetadata",
+    "fields": [
+        {"name": "operationType", "type": ["null", "string"], "default": None},
+        {"name": "extraMetadata", "type": ["null", {"type": "map", "values": "string"}], "default": None},
+        {
+            "name": "partitionToReplaceFileIds",
+            "type": ["null", {"type": "map", "values": {"type": "array", "items": "string"}}],
+            "default": None,
+        },
+    ],
+}
+
+
+@dataclass
+class Fabricated:
+    """A table in a local folder, made of the files a test asks for."""
+
+    path: Path
+    version: int = 9
+    table_type: str = "COPY_ON_WRITE"
+    partition_fields: str = "region"
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        layout = "2" if self.version >= 8 else "1"
+        properties = {
+            "hoodie.table.name": "t",
+            "hoodie.table.type": self.table_type,
+            "hoodie.table.version": str(self.version),
+            "hoodie.timeline.layout.version": layout,
+            "hoodie.table.recordkey.fields": "id",
+            "hoodie.table.partition.fields": self.partition_fields,
+            "hoodie.table.base.file.format": "PARQUET",
+            "hoodie.table.keygenerator.type": "SIMPLE",
+            "hoodie.record.merge.mode": "COMMIT_TIME_ORDERING",
+            **self.properties,
+        }
+        text = "".join(f"{key}={value}\n" for key, value in properties.items())
+        self.write(".hoodie/hoodie.properties", text.encode())
+
+    @property
+    def storage(self) -> Storage:
+        return Storage.open(self.path)
+
+    @property
+    def timeline_folder(self) -> str:
+        return ".hoodie/timeline" if self.version >= 8 else ".hoodie"
+
+    def write(self, path: str, data: bytes = b"") -> None:
+        target = self.path / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+
+    def commit(
+        self,
+        requested: str,
+        action: str = "commit",
+        *,
+        completed: str | None = None,
+        replaced: Mapping[str, Sequence[str]] | None = None,
+        extra: Mapping[str, str] | None = None,
+    ) -> None:
+        """A completed instant."""
+        record = {
+            "operationType": "upsert",
+            "extraMetadata": {"schema": json.dumps(AVRO_SCHEMA)} if extra is None else dict(extra),
+            "partitionToReplaceFileIds": {key: list(ids) for key, ids in (replaced or {}).items()},
+        }
+        if self.version >= 8:
+            sink = BytesIO()
+            fastavro.writer(sink, _COMMIT, [record])
+            self.write(
+                f"{self.timeline_folder}/{requested}_{completed or requested}.{action}", sink.getvalue()
+            )
+        else:
+            self.write(f"{self.timeline_folder}/{requested}.{action}", json.dumps(record).encode())
+
+    def partition(self, path: str) -> None:
+        self.write(f"{path}/.hoodie_partition_metadata" if path else ".hoodie_partition_metadata")
+
+    def base_file(
+        self,
+        partition_path: str,
+        file_id: str,
+        instant: str,
+        rows: Sequence[Mapping[str, Any]] = (),
+        **options: Any,
+    ) -> str:
+        """A base file with Hudi's meta columns in front."""
+        name = f"{file_id}_0-1-2_{instant}.parquet"
+        self.partition(partition_path)
+        columns = {
+            "_hoodie_commit_time": [instant] * len(rows),
+            "_hoodie_commit_seqno": [f"{instant}_0_{i}" for i in range(len(rows))],
+            "_hoodie_record_key": [row["id"] for row in rows],
+            "_hoodie_partition_path": [partition_path] * len(rows),
+            "_hoodie_file_name": [name] * len(rows),
+        }
+        meta = pa.table(columns, schema=pa.schema([(key, pa.string()) for key in columns]))
+        data = pa.Table.from_pylist(list(rows), schema=COLUMNS)
+        for column in COLUMNS:
+            meta = meta.append_column(column, data.column(column.name))
+        sink = BytesIO()
+        pq.write_table(meta, sink, **options)
+        self.write(f"{partition_path}/{name}" if partition_path else name, sink.getvalue())
+        return name
+
+    def log_file(
+        self, partition_path: str, file_id: str, instant: str, *, version: int = 1, size: int = 1
+    ) -> str:
+        """A log file of this name; its content is no log."""
+        name = f".{file_id}_{instant}.log.{version}_0-1-2"
+        self.partition(partition_path)
+        self.write(f"{partition_path}/{name}" if partition_path else name, b"x" * size)
+        return name
