@@ -1,8 +1,8 @@
 """Two small Hudi tables, written by Hudi on Spark and read back without Spark or a JVM.
 
 The tables hold the trips of RFC-77's examples: one is copy-on-write, one merge-on-read. Eight trips are
-inserted, then one commit corrects two fares and adds a trip. What that did to the files is then shown as
-hudi-rs sees it: copy-on-write made new base files, merge-on-read a log file where rows only changed.
+inserted, then one commit corrects two fares and adds a trip. What that did to the files is then shown:
+copy-on-write made new base files, merge-on-read a log file where rows only changed.
 
 Run it with `make demo`. It starts afresh each time and leaves its tables in `.demo/`.
 """
@@ -18,10 +18,9 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-from hudi import HudiReadOptions, HudiTable
-
 from hudi_index.spark.session import SHORT_RUN, local_session
+from hudi_index.storage import Storage
+from hudi_index.table import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -65,7 +64,7 @@ def main() -> int:
 
     started = time.monotonic()
     for name in TABLE_TYPES:
-        show_table(HudiTable((FOLDER / name).as_uri()))
+        show_table(FOLDER / name)
     print(f"\nRead in {time.monotonic() - started:.2f} s. The tables stay in {FOLDER}")
     return 0
 
@@ -98,39 +97,43 @@ def write_table(spark: SparkSession, path: Path, table_type: str) -> None:
         writer.option("hoodie.datasource.write.operation", operation).mode("append").save(str(path))
 
 
-def show_table(table: HudiTable) -> None:
+def show_table(path: Path) -> None:
     """Print a table's commits, file groups and rows."""
-    print(f"\n{table.table_name}  ({table.table_type})")
-    timeline = table.get_timeline()
-    instants = timeline.get_completed_deltacommits() if table.is_mor else timeline.get_completed_commits()
-    print_rows("commits", ("instant", "action"), [(i.timestamp, i.action) for i in instants])
-
-    slices = sorted(table.get_file_slices(), key=lambda s: s.partition_path)
+    snapshot = Snapshot.load(Storage.open(path))
+    config = snapshot.config
+    print(f"\n{config.name}  ({config.table_type.value}, table version {config.version})")
+    print_rows(
+        "commits",
+        ("requested", "completed", "action"),
+        [(each.requested_time, each.completed_time, each.action) for each in snapshot.timeline.commits],
+    )
     print_rows(
         "file groups, each with its latest slice",
-        ("partition", "file group", "base file of", "log files", "bytes"),
+        ("partition", "file group", "base file of", "log files", "rows", "bytes"),
         [
             (
-                s.partition_path,
-                s.file_id[:8],
-                s.creation_instant_time,
-                len(s.log_file_names),
-                s.total_size_bytes(),
+                piece.group.partition_path,
+                piece.group.file_id[:8],
+                piece.base_instant,
+                len(piece.log_files),
+                snapshot.reader.row_count(piece),
+                piece.size,
             )
-            for s in slices
+            for piece in snapshot.slices
         ],
     )
 
-    rows = pa.Table.from_batches(table.read(HudiReadOptions(projection=["city", "rider", "fare"])))
-    fares = defaultdict(list)
-    for row in rows.to_pylist():
-        fares[row["city"]].append((row["rider"], row["fare"]))
+    trips = defaultdict(list)
+    for piece in snapshot.slices:
+        for batch in snapshot.reader.rows(piece, ["city", "rider", "fare"]).batches():
+            for row in batch.to_pylist():
+                trips[row["city"]].append((row["rider"], row["fare"]))
     print_rows(
         "rows by city",
         ("city", "trips", "fares", "riders"),
         [
-            (city, len(trips), f"{sum(fare for _, fare in trips):.2f}", " ".join(sorted(r for r, _ in trips)))
-            for city, trips in sorted(fares.items())
+            (city, len(rows), f"{sum(fare for _, fare in rows):.2f}", " ".join(sorted(r for r, _ in rows)))
+            for city, rows in sorted(trips.items())
         ],
     )
 

@@ -35,7 +35,10 @@ __all__ = [
     "MissingSliceFileError",
     "NoSuchIndexError",
     "NoSuchTableError",
+    "PredicateSyntaxError",
+    "SqlSyntaxError",
     "StateConflictError",
+    "TableMovedError",
     "TimelineCorruptError",
     "UnencodableValueError",
     "UnknownColumnError",
@@ -70,8 +73,8 @@ class ConflictError(HudiIndexError):
     exit_code = 4
 
 
-class DdlSyntaxError(UserError):
-    """A statement does not parse."""
+class SqlSyntaxError(UserError):
+    """A text that does not parse, with the place where it stops making sense."""
 
     def __init__(self, *, text: str, position: int, expected: str) -> None:
         self.text, self.position, self.expected = text, position, expected
@@ -82,6 +85,14 @@ class DdlSyntaxError(UserError):
         super().__init__(
             f"expected {expected} at line {number}, column {column + 1}:\n  {line}\n  {' ' * column}^"
         )
+
+
+class DdlSyntaxError(SqlSyntaxError):
+    """A statement, or an index expression in it, does not parse."""
+
+
+class PredicateSyntaxError(SqlSyntaxError):
+    """A predicate does not parse."""
 
 
 class UnknownColumnError(UserError):
@@ -248,6 +259,14 @@ class LeaseHeldError(ConflictError):
         super().__init__(
             f"the {role} lease is held by {owner} until {until}; retry when it is released or expired"
         )
+
+
+class TableMovedError(ConflictError):
+    """A table changed faster than it could be listed."""
+
+    def __init__(self, *, uri: str) -> None:
+        self.uri = uri
+        super().__init__(f"table {uri!r}: files were deleted while they were being listed; retry")
 
 
 class CommitConflictError(ConflictError):

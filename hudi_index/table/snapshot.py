@@ -1,9 +1,10 @@
 """A table at one moment: configuration, schema and the current slice of every file group.
 
-The timeline is read before the files, so every file of a commit that it names is there to be listed; files
-of later commits are not counted. A version-6 log file does not name its commit: where a delta commit was
-under way while the files were listed, slices with logs get an identity that equals no other, so that no
-index is taken to describe them.
+The timeline is read before the files, so every file of a commit that it names is there to be listed, and
+once more after, to see that nobody has begun to delete any. Files of later commits are not counted.
+
+A version-6 log file does not name its commit: where one was under way while the files were listed, slices
+with logs get an identity that equals no other, so that no index is taken to describe them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hudi_index.errors import InvalidOptionError
+from hudi_index.errors import InvalidOptionError, TableMovedError
 from hudi_index.table.config import TableConfig, TableType
 from hudi_index.table.listing import assemble_slices, list_partitions
 from hudi_index.table.partitions import PartitionColumns
@@ -58,22 +59,29 @@ class Snapshot:
         Raises:
             NoSuchTableError: no Hudi table there.
             UnsupportedTableError: a Hudi table that can't be read.
+            TableMovedError: files kept being deleted while they were listed.
         """
-        for _ in range(_ATTEMPTS - 1):
+        for _ in range(_ATTEMPTS):
             # Archiving removes commits that were listed a moment ago.
             with contextlib.suppress(FileNotFoundError):
-                return cls._load_once(storage, as_of)
-        return cls._load_once(storage, as_of)
+                snapshot = cls._load_once(storage, as_of)
+                if snapshot:
+                    return snapshot
+        raise TableMovedError(uri=storage.uri)
 
     @classmethod
-    def _load_once(cls, storage: Storage, as_of: str | None) -> Snapshot:
+    def _load_once(cls, storage: Storage, as_of: str | None) -> Snapshot | None:
+        """The snapshot; None if files that it needs may have been deleted before they were listed."""
         config = TableConfig.load(storage)
         timeline = Timeline.load(storage, config)
         as_of = _as_instant(as_of, timeline)
         partitions = list_partitions(storage)
+        later = Timeline.load(storage, config)
+        if timeline.may_lose_files_by(later):
+            return None
         slices = assemble_slices(partitions, timeline, as_of)
         if config.version < 8 and config.table_type is TableType.MERGE_ON_READ:
-            slices = _marked_if_unsettled(slices, timeline)
+            slices = _marked_if_unsettled(slices, timeline, later)
         return cls(storage, config, timeline, TableSchema.load(timeline), tuple(slices), as_of)
 
     @property
@@ -131,9 +139,8 @@ def _as_instant(text: str | None, timeline: Timeline) -> str | None:
     return None if latest and instant >= latest.requested_time else instant
 
 
-def _marked_if_unsettled(slices: list[FileSlice], timeline: Timeline) -> list[FileSlice]:
-    now = Timeline.load(timeline.storage, timeline.config)
-    writing = any(action in _LOG_WRITERS for _, action in timeline.pending | now.pending)
-    if not writing and now.commits == timeline.commits:
+def _marked_if_unsettled(slices: list[FileSlice], timeline: Timeline, later: Timeline) -> list[FileSlice]:
+    writing = any(action in _LOG_WRITERS for _, action in timeline.pending | later.pending)
+    if not writing and later.commits == timeline.commits:
         return slices
     return [replace(item, unsettled=uuid.uuid4().hex) if item.log_files else item for item in slices]

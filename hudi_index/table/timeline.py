@@ -40,6 +40,9 @@ __all__ = ["Instant", "Timeline"]
 COMMIT_ACTIONS = frozenset({"commit", "deltacommit", "replacecommit"})
 """Actions that add or replace data files."""
 
+REMOVING_ACTIONS = frozenset({"clean", "rollback", "restore"})
+"""Actions that delete data files."""
+
 _LAYOUT_1 = re.compile(r"(?P<requested>\d+)\.(?P<action>[a-z]+)")
 _LAYOUT_2 = re.compile(r"(?P<requested>\d+)_(?P<completed>\d+)\.(?P<action>[a-z]+)")
 _PENDING = re.compile(r"(?P<requested>\d+)\.(?:(?P<action>[a-z]+)\.)?(?:requested|inflight)")
@@ -123,6 +126,15 @@ class Timeline:
         saved = {instant.requested_time for instant in self.instants if instant.action == "savepoint"}
         times = (instant.requested_time for instant in self.commits)
         return next((time for time in times if time not in saved), None)
+
+    def may_lose_files_by(self, later: Timeline) -> bool:
+        """Whether something that deletes data files has begun since, as `later` shows."""
+        return bool(later._removals - self._removals)
+
+    @cached_property
+    def _removals(self) -> frozenset[tuple[str, str]]:
+        completed = {(instant.requested_time, instant.action) for instant in self.instants}
+        return frozenset(item for item in completed | self.pending if item[1] in REMOVING_ACTIONS)
 
     def is_completed(self, requested_time: str) -> bool:
         """Whether the files of a commit count."""

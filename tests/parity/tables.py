@@ -36,7 +36,24 @@ COLUMNS = tuple(part.split()[0] for part in SCHEMA.split(", "))
 META_COLUMNS = ("_hoodie_record_key", "_hoodie_partition_path")
 REGIONS = ("eu", "us", "asia")
 
+# Hudi's defaults are about a hundred tasks each, nearly all of them empty here.
+_FEW_TASKS = {
+    "hoodie.bulkinsert.shuffle.parallelism": "1",
+    "hoodie.insert.shuffle.parallelism": "2",
+    "hoodie.upsert.shuffle.parallelism": "2",
+    "hoodie.delete.shuffle.parallelism": "2",
+    "hoodie.simple.index.parallelism": "2",
+    "hoodie.bloom.index.parallelism": "2",
+    "hoodie.finalize.write.parallelism": "2",
+    "hoodie.markers.delete.parallelism": "2",
+    "hoodie.rollback.parallelism": "2",
+    "hoodie.clean.parallelism": "2",
+    "hoodie.file.listing.parallelism": "2",
+    "hoodie.archive.delete.parallelism": "2",
+}
+
 _PROCEDURE_OPTIONS = (
+    *_FEW_TASKS,
     "hoodie.write.table.version",
     "hoodie.write.auto.upgrade",
     "hoodie.metadata.enable",
@@ -117,10 +134,7 @@ class HudiTable:
             "hoodie.datasource.write.partitionpath.field": self.partition_by,
             "hoodie.metadata.enable": "false",
             "hoodie.embed.timeline.server": "false",
-            "hoodie.bulkinsert.shuffle.parallelism": "1",
-            "hoodie.insert.shuffle.parallelism": "2",
-            "hoodie.upsert.shuffle.parallelism": "2",
-            "hoodie.delete.shuffle.parallelism": "2",
+            **_FEW_TASKS,
             "hoodie.compact.inline": "false",
             "hoodie.clean.automatic": "false",
             "hoodie.archive.automatic": "false",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from hudi_index.metadata_table.table import FOLDER, MetadataTable
+from hudi_index.metadata_table.table import MetadataTable
 from hudi_index.storage import Storage
 from tests.store import operations
 from tests.store.support import (
@@ -151,7 +151,7 @@ def test_table_inside_a_data_table_leaves_both_readable(spark: SparkSession, tmp
         transaction.commit()
     rows.limit(5).write.format("hudi").options(**options).mode("append").save(str(data))
     assert spark.read.format("hudi").load(str(data)).count() == 30
-    assert set(by_spark(spark, data / FOLDER)["files"]) == {"city0$x", "city1$y"}
+    assert set(by_spark(spark, data / MetadataTable.folder)["files"]) == {"city0$x", "city1$y"}
 
 
 def test_shards_written_by_spark_tasks_are_committed_once(spark: SparkSession, tmp_path: Path) -> None:

@@ -233,6 +233,21 @@ def with_seen(keys: Iterable[int], *, ts: int = 1, salt: int = 0) -> Rows:
     return [row for row in hostile_rows(keys, ts=ts, salt=salt) if row["seen"] is not None]
 
 
+def test_maps_and_deeply_nested_columns_are_read_beside_a_metadata_table(make: MakeTable) -> None:
+    def rows(keys: Iterable[int], *, ts: int = 1, salt: int = 0) -> Rows:
+        made = hostile_rows(keys, ts=ts, salt=salt)
+        for row in made:
+            k = int(row["id"][1:]) + salt
+            row["attributes"] = None if k % 4 == 0 else {"a": k, "b": None} if k % 3 else {}
+            row["deep"] = None if k % 5 == 0 else {"list": [{"x": k, "y": None}], "map": {"q": "ü"}}
+        return made
+
+    table = make(table_type=MOR, options={"hoodie.metadata.enable": "true"})
+    table.schema += ", attributes map<string,bigint>"
+    table.schema += ", deep struct<list:array<struct<x:int,y:string>>,map:map<string,string>>"
+    history(table, rows)
+
+
 @pytest.mark.parametrize("version", [6, 9])
 def test_log_only_file_groups_are_read(make: MakeTable, version: int) -> None:
     table = make(table_type=MOR, version=version, options=LOGS_ONLY)

@@ -118,3 +118,17 @@ def test_commit_metadata_that_is_none_is_named(tmp_path: Path, data: bytes) -> N
     table.write(".hoodie/timeline/20240101000000000_20240101000001000.replacecommit", data)
     with pytest.raises(TimelineCorruptError, match="20240101000001000"):
         timeline_of(table).replaced_groups()
+
+
+@pytest.mark.parametrize("action", ["clean", "rollback", "restore"])
+def test_deleting_actions_that_began_since_are_noticed(tmp_path: Path, action: str) -> None:
+    table = Fabricated(tmp_path)
+    table.commit("20240101000000000")
+    table.write(f"{table.timeline_folder}/20240102000000000.{action}.inflight")
+    before = timeline_of(table)
+    table.commit("20240102000000000", action)
+    table.commit("20240103000000000", "deltacommit")
+    # It was deleting already when the timeline was read, and only what the timeline no longer needs.
+    assert not before.may_lose_files_by(timeline_of(table))
+    table.write(f"{table.timeline_folder}/20240104000000000.{action}.requested")
+    assert before.may_lose_files_by(timeline_of(table))
