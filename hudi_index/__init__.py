@@ -2,7 +2,9 @@
 
 Each part may import what stands below it, never what stands above or beside it:
 
-    spark                  Spark sessions, executor and FileIndex: the only place with pyspark
+    cli                    the command `hudi-index`
+    spark                  Spark sessions and executor: the only place with pyspark
+    engine                 IndexedTable, the facade of all below
     lifecycle | planner    create, maintain, compact, validate, drop | which file groups a query reads
     kinds | metadata_table what an index knows about a file group | where its entries are stored
     entries                keys, values and changes of entries: the words those two share
@@ -16,4 +18,20 @@ There is no Airflow below this package, and no JVM below `spark`. Importing `hud
 none of its parts, so that Airflow can load the provider, which needs `errors`, without loading Arrow.
 """
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hudi_index.engine import IndexedTable
+
+__all__ = ["IndexedTable", "__version__"]
+
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    if name == "IndexedTable":
+        return importlib.import_module("hudi_index.engine").IndexedTable
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,8 +3,8 @@
 A definition is a value: frozen, picklable, equal by content. It holds only what fits together, so whoever
 has one need not check it again. Its JSON form is one entry of `index.json`:
 
-    {"name", "id", "kind", "source_fields", "expression", "options", "state", "reason", "created_time",
-     "changed_time", "version"}
+    {"name", "id", "kind", "source_fields", "source_types", "expression", "expression_type", "options",
+     "state", "reason", "created_time", "changed_time", "version"}
 
 Names become folders of the index metadata table. They are ASCII letters, digits, `_` and `-`, begin with
 a letter or `_`, and have at most 128 characters, so that the longest file name made from one stays below
@@ -148,6 +148,10 @@ class IndexDefinition:
     """Why it is invalid."""
     id: str = ""
     """Made by the catalog: tells an index from a later one of the same name."""
+    source_types: tuple[str, ...] = ()
+    """The source fields' types when the index was built: a later change makes it invalid."""
+    expression_type: str | None = None
+    """The type of the expression's values, in Spark's words."""
     created_time: str | None = None
     changed_time: str | None = None
     """ISO 8601 in UTC, by the clock of whoever made the change: for people, not for ordering."""
@@ -210,6 +214,8 @@ class IndexDefinition:
             "id": self.id,
             "kind": self.kind.value,
             "source_fields": list(self.source_fields),
+            "source_types": list(self.source_types),
+            "expression_type": self.expression_type,
             "expression": self.expression,
             "options": dict(self.options),
             "state": self.state.value,
@@ -246,6 +252,7 @@ class IndexDefinition:
                     "kind": Kind(data["kind"]),
                     "state": IndexState(data["state"]),
                     "source_fields": tuple(data["source_fields"]),
+                    "source_types": tuple(data["source_types"]),
                 }
             )
         except (UserError, ValueError) as error:
@@ -254,11 +261,12 @@ class IndexDefinition:
 
 def _check_types(data: Mapping[str, Any], *, path: str, label: str) -> None:
     texts = ("name", "id", "kind", "state")
-    optional_texts = ("expression", "reason", "created_time", "changed_time")
+    optional_texts = ("expression", "expression_type", "reason", "created_time", "changed_time")
     wrong = [name for name in texts if not isinstance(data[name], str)]
     wrong += [name for name in optional_texts if not isinstance(data[name], (str, type(None)))]
-    if not isinstance(data["source_fields"], list) or not _are_texts(data["source_fields"]):
-        wrong.append("source_fields")
+    for name in ("source_fields", "source_types"):
+        if not isinstance(data[name], list) or not _are_texts(data[name]):
+            wrong.append(name)
     if not isinstance(data["options"], dict) or not _are_texts(data["options"].values()):
         wrong.append("options")
     if wrong:

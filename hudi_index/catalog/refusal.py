@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import Token, TokenType, exp
 
-from hudi_index.catalog.tokens import is_name
 from hudi_index.errors import UnsupportedExpressionError
+from hudi_index.predicate.tokens import is_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

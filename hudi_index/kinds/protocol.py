@@ -12,7 +12,8 @@ Laws, which every kind's tests inherit (tests/engine/kinds/laws.py):
 1. `prune` never refutes a file group that holds a matching row.
 2. What it refutes is a part of what is covered.
 3. The entries of a slice depend on its rows, its owner and nothing else: not on batch boundaries, not on
-earlier slices. 4. Picklable, and equal after a round trip.
+   earlier slices.
+4. Picklable, and equal after a round trip.
 5. After a commit applied through the real store, law 1 still holds.
 """
 
@@ -82,7 +83,19 @@ class IndexKind(Protocol):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The term columns it reads from a batch, beside record key and row position."""
+        """The term columns it reads from a batch, beside record key and row position.
+
+        Meta columns (`_hoodie_…`) may be missing in batches of a table that has none.
+        """
+        ...
+
+    @property
+    def payloads(self) -> tuple[str, ...]:
+        """The payload fields of ENTRY_SCHEMA that its entries set."""
+        ...
+
+    def owner_suffix(self, context: SliceContext) -> str:
+        """How every key of a file group ends, from the last `$` before the owner on."""
         ...
 
     def builder(self, context: SliceContext) -> EntryBuilder:

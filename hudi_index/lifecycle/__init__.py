@@ -1,6 +1,20 @@
-"""What is done to an index over its life: create, maintain, compact, validate, drop.
+"""The life of indexes: create, maintain, compact, rebuild, drop, and how they are. One function per verb."""
 
-Maintenance is the difference between the slices that are indexed and the slices that are, file group by
-file group; creating is maintenance from nothing, dropping maintenance to nothing. One commit of the index
-metadata table moves all indexes together.
-"""
+from hudi_index.lifecycle.compact import compact
+from hudi_index.lifecycle.create import create, drop, rebuild
+from hudi_index.lifecycle.executor import Executor, LocalExecutor
+from hudi_index.lifecycle.maintain import maintain
+from hudi_index.lifecycle.status import IndexStatus, TableStatus, status
+
+__all__ = [
+    "Executor",
+    "IndexStatus",
+    "LocalExecutor",
+    "TableStatus",
+    "compact",
+    "create",
+    "drop",
+    "maintain",
+    "rebuild",
+    "status",
+]

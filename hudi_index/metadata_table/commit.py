@@ -104,6 +104,10 @@ class Transaction:
         """Take written files into the commit."""
         self._stats.extend(stats)
 
+    def preview(self) -> View:
+        """What the table will hold once this is committed with what was added so far."""
+        return View.of([*self._views.load().commits, self._as_commit(None)])
+
     def commit(self, data_snapshot: Mapping[str, str] | None = None) -> CompletedInstant:
         """Make everything added visible at once.
 
@@ -178,16 +182,19 @@ class Transaction:
         kept = {name: count for name, count in view.state.shards.items() if name not in self._replaced}
         return kept | self._new_shards
 
-    def _metadata(self, data_snapshot: Mapping[str, str] | None) -> CommitMetadata:
+    def _as_commit(self, data_snapshot: Mapping[str, str] | None) -> Commit:
         view = self._views.load()
         state = TableState(
             self._shards(view), view.state.data_snapshot if data_snapshot is None else data_snapshot
         )
         gone = {name: [piece.file_id for piece in self.view.slices(name)] for name in self._replaced}
         metadata = CommitMetadata(self.grant.action, state, tuple(self._stats), gone)
-        this = Commit(CompletedInstant(_NEVER, self.requested_time, self.grant.action), metadata)
-        needed = View.of([*view.commits, this]).needed - {self.requested_time}
-        return replace(metadata, state=replace(state, needed=sorted(needed)))
+        return Commit(CompletedInstant(_NEVER, self.requested_time, self.grant.action), metadata)
+
+    def _metadata(self, data_snapshot: Mapping[str, str] | None) -> CommitMetadata:
+        this = self._as_commit(data_snapshot)
+        needed = View.of([*self._views.load().commits, this]).needed - {self.requested_time}
+        return replace(this.metadata, state=replace(this.metadata.state, needed=sorted(needed)))
 
     def _check_stats(self) -> None:
         shards = self._shards(self.view)

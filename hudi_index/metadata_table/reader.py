@@ -80,6 +80,7 @@ class Reader:
         *,
         columns: Sequence[str] | None = None,
         within: str | None = None,
+        shard: int | None = None,
     ) -> pa.Table:
         """The entries whose key lies in one of the ranges, with the given payload columns (all if None).
 
@@ -88,12 +89,12 @@ class Reader:
             ranges: In any order; they may overlap.
             columns: Names of ENTRY_SCHEMA; the key always comes first.
             within: The lookup part that all wanted keys share: only its shard is read.
+            shard: Only this shard is read.
         """
         wanted = merge_ranges(ranges)
-        slices = self.view.slices(partition)
         if within is not None:
             shard = shard_of(within, self.view.state.shards.get(partition, 1))
-            slices = [piece for piece in slices if piece.shard == shard]
+        slices = [piece for piece in self.view.slices(partition) if shard in (None, piece.shard)]
         return self._read(slices, [wanted] * len(slices), columns)
 
     def lookup_sharded(
@@ -134,7 +135,7 @@ class Reader:
 
     def _read_slice(self, piece: FileSlice, wanted: list[KeyRange], names: list[str]) -> pa.Table:
         logs = [_rows_in(self._log(stat), wanted) for stat in piece.logs]
-        changes = _newest([log for log in logs if log.num_rows])
+        changes = _newest(logs)
         if piece.base is None:
             return _live(changes, names)
         base = self._base(piece.base)
@@ -241,6 +242,7 @@ def _joined(tables: list[pa.Table], names: Sequence[str]) -> pa.Table:
 
 def _newest(logs: list[pa.Table]) -> pa.Table:
     """The newest row of each key of logs that come oldest first, sorted by key."""
+    logs = [log for log in logs if log.num_rows]
     if not logs:
         return ENTRY_SCHEMA.empty_table()
     if len(logs) == 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from hudi_index.errors import UserError
 from hudi_index.metadata_table.cleaning import clean, remove_dead_instants
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from hudi_index.storage import Storage
 
 __all__ = ["MetadataTable", "PartitionStatus", "Settings", "UnknownPartitionError"]
-
-FOLDER = ".hoodie/.index/mdt"
-"""Where the index metadata table of a data table lives."""
 
 _NAME = "hudi_index_metadata"
 
@@ -82,6 +79,9 @@ class MetadataTable:
     one question.
     """
 
+    folder: ClassVar[str] = ".hoodie/.index/mdt"
+    """Where the index metadata table of a data table lives."""
+
     def __init__(
         self,
         storage: Storage,
@@ -101,7 +101,7 @@ class MetadataTable:
     @classmethod
     def of(cls, table: Storage, settings: Settings | None = None) -> MetadataTable:
         """The index metadata table of the data table at `table`."""
-        return cls(table.child(FOLDER), settings)
+        return cls(table.child(cls.folder), settings)
 
     def exists(self) -> bool:
         """Whether the table was created."""

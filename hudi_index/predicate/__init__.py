@@ -1,6 +1,56 @@
 """What a query asks, in pure Python: expressions, their parsing and binding, normal form, domains.
 
+    text --parser--> expression --binding--> bound expression --normalize--> no NOT --domains--> tree
+
 A bound expression knows its columns' types; an unknown column is an error here, never silence further up.
 NOT is pushed to the leaves by operator before any domain exists: under SQL's three values a domain has no
-complement.
+complement. Meaning is Spark's (3.5, ANSI mode off); what isn't certain is Unknown, which refutes nothing.
 """
+
+from hudi_index.predicate.binding import bind, bound_expression, with_expressions
+from hudi_index.predicate.domain import Bound, ColumnDomain, Constraint, Domain, Marker, Range, Term
+from hudi_index.predicate.expression import Unknown
+from hudi_index.predicate.parser import parse_predicate
+from hudi_index.predicate.tree import (
+    AllOf,
+    Always,
+    AnyOf,
+    Never,
+    Tree,
+    admits,
+    column_domain_of,
+    constraints_of,
+    is_exact,
+    tree_of,
+    tree_of_domains,
+)
+from hudi_index.predicate.types import Schema, SqlType, parse_type
+
+__all__ = [
+    "AllOf",
+    "Always",
+    "AnyOf",
+    "Bound",
+    "ColumnDomain",
+    "Constraint",
+    "Domain",
+    "Marker",
+    "Never",
+    "Range",
+    "Schema",
+    "SqlType",
+    "Term",
+    "Tree",
+    "Unknown",
+    "admits",
+    "bind",
+    "bound_expression",
+    "column_domain_of",
+    "constraints_of",
+    "is_exact",
+    "parse_predicate",
+    "parse_type",
+    "tree_of",
+    "tree_of_domains",
+    "with_expressions",
+]

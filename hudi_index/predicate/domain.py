@@ -12,6 +12,7 @@ itself and is above infinity, false is below true. Values of one domain have one
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Bound", "ColumnDomain", "Constraint", "Domain", "Marker", "Range", "Term"]
+__all__ = ["Bound", "ColumnDomain", "Constraint", "Domain", "Marker", "Range", "Term", "order_of"]
 
 Value = Any
 """A Python value of a Spark type: int, float, str, bytes, bool, Decimal, date, datetime."""
@@ -40,6 +41,11 @@ class Marker:
     value: Value | None
     bound: Bound
 
+    def __post_init__(self) -> None:
+        # Values that Spark calls equal make equal markers; Python's NaN would equal nothing.
+        if isinstance(self.value, float):
+            object.__setattr__(self, "value", math.nan if math.isnan(self.value) else self.value + 0.0)
+
     @classmethod
     def lowest(cls) -> Marker:
         """Before every value."""
@@ -55,7 +61,7 @@ class Marker:
         """Sorts markers along the line."""
         if self.value is None:
             return (-int(self.bound), 0, 0)
-        return (0, _order_of(self.value), int(self.bound))
+        return (0, order_of(self.value), int(self.bound))
 
     def __lt__(self, other: Marker) -> bool:
         return self.place < other.place
@@ -64,7 +70,7 @@ class Marker:
         return self.place <= other.place
 
 
-def _order_of(value: Value) -> tuple[int, Any]:
+def order_of(value: Value) -> tuple[int, Any]:
     """What values compare by. NaN has no order of its own in Python: it goes above everything."""
     if isinstance(value, float) and math.isnan(value):
         return (1, 0)
@@ -193,7 +199,9 @@ class Domain:
         """Whether the value, or null, is in it."""
         if value is None:
             return self.has_null
-        return any(each.contains(value) for each in self.ranges)
+        place = Marker(value, Bound.EXACTLY).place
+        index = bisect_right(self.ranges, place, key=lambda each: each.low.place)
+        return index > 0 and place <= self.ranges[index - 1].high.place
 
     def union(self, other: Domain) -> Domain:
         """What is in either."""
@@ -201,7 +209,16 @@ class Domain:
 
     def intersection(self, other: Domain) -> Domain:
         """What is in both."""
-        common = (one.intersection(another) for one in self.ranges for another in other.ranges)
+        common: list[Range] = []
+        mine, others = 0, 0
+        # Both are in order, so the range that ends first meets nothing further on.
+        while mine < len(self.ranges) and others < len(other.ranges):
+            one, another = self.ranges[mine], other.ranges[others]
+            common.append(one.intersection(another))
+            if one.high < another.high:
+                mine += 1
+            else:
+                others += 1
         return Domain.of(common, has_null=self.has_null and other.has_null)
 
     def overlaps(self, other: Domain) -> bool:
@@ -236,6 +253,16 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class ColumnDomain:
-    """Domains by column, all of which a row must meet (RFC-58)."""
+    """Domains by column, all of which a row must meet (RFC-58).
+
+    A column without a domain may have any value. `is_none` stands for the RFC's missing map of domains
+    (`Option.empty`): no row can match.
+    """
 
     domains: dict[str, Domain] = field(default_factory=dict)
+    is_none: bool = False
+
+    @classmethod
+    def none(cls) -> ColumnDomain:
+        """No row matches."""
+        return cls(is_none=True)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pyarrow import fs
@@ -35,8 +35,8 @@ __all__ = ["assemble_slices", "list_partitions"]
 _PARTITION_METADATA = ".hoodie_partition_metadata"
 _LISTERS = 16
 
-Files = list[tuple[str, int]]
-"""Names and sizes."""
+Files = list[tuple[str, int, int]]
+"""Names, sizes and modification times in milliseconds."""
 
 
 def list_partitions(storage: Storage) -> dict[str, Files]:
@@ -66,10 +66,10 @@ def _add_files(found: dict[str, Files], infos: Iterable[fs.FileInfo], root: str)
         if info.type == fs.FileType.File:
             folder, _, name = info.path[start:].rpartition("/")
             if not name.endswith(".crc"):
-                found[folder].append((name, info.size))
+                found[folder].append((name, info.size, (info.mtime_ns or 0) // 1_000_000))
 
 
-def _is_metadata(file: tuple[str, int]) -> bool:
+def _is_metadata(file: tuple[str, int, int]) -> bool:
     return file[0].startswith(_PARTITION_METADATA)
 
 
@@ -145,14 +145,16 @@ class _GroupFiles:
         if starts[0] in timeline.pending_compactions:
             chosen = starts[:2]
         base = bases.get(chosen[-1])
-        return _slice_of(group, base, [log for start in reversed(chosen) for log in logs[start]], as_of=as_of)
+        current = [log for start in reversed(chosen) for log in logs[start]]
+        found = _slice_of(group, base, current, as_of=as_of)
+        return found and replace(found, log_times=tuple(log.modified for log in current))
 
 
 def _group_files(files: Files) -> dict[str, _GroupFiles]:
     groups: dict[str, _GroupFiles] = defaultdict(_GroupFiles)
-    for name, size in files:
+    for name, size, modified in files:
         if name.startswith("."):
-            log = parse_log_file(name, size)
+            log = parse_log_file(name, size, modified)
             if log:
                 groups[log.file_id].logs.append(log)
         else:

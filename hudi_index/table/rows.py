@@ -108,28 +108,47 @@ class TableReader:
         storage = tuple(sorted(self.storage.options.items()))
         return _open_reader(self.storage.uri, storage, tuple(table.items()), self.state, as_of)
 
+    def losses(self, slices: Iterable[FileSlice]) -> dict[FileGroupId, MissingSliceFileError]:
+        """Which of some slices can't be read any more, and why; one request to the storage for all."""
+        expected = [(piece, *file) for piece in slices for file in _files_of(piece)]
+        paths = [self.storage.path_of(path) for _, path, _, _ in expected]
+        infos = self.storage.filesystem.get_file_info(paths)
+        found: dict[FileGroupId, MissingSliceFileError] = {}
+        for (piece, path, size, time), info in zip(expected, infos, strict=True):
+            reason = _reason_of_loss(info, size, time)
+            if reason:
+                found[piece.group] = MissingSliceFileError(path=self.storage.uri_of(path), reason=reason)
+        return found
+
     def _refuse_missing_files(self, file_slice: FileSlice) -> None:
-        for path, info in self._infos_of(file_slice.paths):
-            if info.type == fs.FileType.NotFound:
-                raise MissingSliceFileError(
-                    path=self.storage.uri_of(path), reason="it was cleaned or rolled back"
-                )
+        for error in self.losses([file_slice]).values():
+            raise error
 
     def _refuse_changed_logs(self, file_slice: FileSlice) -> None:
-        # Only version 6 may append to a log file; the old content can't be told from the new by name.
-        if self.shape.config.version >= 8 or not file_slice.log_sizes:
-            return
-        for (path, info), size in zip(
-            self._infos_of(file_slice.log_paths), file_slice.log_sizes, strict=True
-        ):
-            if info.type == fs.FileType.File and info.size != size:
-                raise MissingSliceFileError(
-                    path=self.storage.uri_of(path), reason=f"{size} bytes became {info.size}"
-                )
+        # Only in version 6 may a log change under its name.
+        if file_slice.log_times:
+            self._refuse_missing_files(file_slice)
 
-    def _infos_of(self, paths: Sequence[str]) -> Iterable[tuple[str, Any]]:
-        infos = self.storage.filesystem.get_file_info([self.storage.path_of(path) for path in paths])
-        return zip(paths, infos, strict=True)
+
+def _files_of(piece: FileSlice) -> Iterator[tuple[str, int | None, int | None]]:
+    """The files of a slice, with size and modification time where another file could have the name."""
+    if piece.base_path is not None:
+        yield piece.base_path, None, None
+    for place, path in enumerate(piece.log_paths):
+        if piece.log_times:
+            yield path, piece.log_sizes[place], piece.log_times[place]
+        else:
+            yield path, None, None
+
+
+def _reason_of_loss(info: Any, size: int | None, time: int | None) -> str | None:
+    if info.type == fs.FileType.NotFound:
+        return "it was cleaned or rolled back"
+    if size is not None and info.size != size:
+        return f"{size} bytes became {info.size}"
+    if time is not None and (info.mtime_ns or 0) // 1_000_000 != time:
+        return "it was written again"
+    return None
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """File groups and their slices: what a reader of the table reads.
 
 A file slice is a base file and the log files over it. Its `identity` is what an index may be compared by:
-two slices of equal identity hold the same rows. Base files never change under their name; log files of
-version-6 tables may be appended to on storages that can append, so a log's size belongs to the identity.
+two slices of equal identity hold the same rows. Base files never change under their name. Log files of
+version-6 tables may: some storages append to them, and after a restore a new one may take an old one's name.
+So a log's size belongs to the identity, and in version 6 its modification time too.
 
     base file   <file id>_<write token>_<instant>.parquet
     log file    .<file id>_<instant>.log.<version>_<write token>[.cdc]
@@ -46,6 +47,8 @@ class SliceIdentity:
     base_file: str | None
     log_files: tuple[str, ...]
     log_sizes: tuple[int, ...]
+    log_times: tuple[int, ...] = ()
+    """Modification times in milliseconds, where the name does not tell one log from a later one."""
     as_of: str | None = None
     """Set when logs are read up to an instant only, because they hold later records as well."""
     unsettled: str | None = None
@@ -62,6 +65,7 @@ class FileSlice:
     """In the order in which their records apply."""
     base_size: int = 0
     log_sizes: tuple[int, ...] = ()
+    log_times: tuple[int, ...] = ()
     base_instant: str = ""
     """Requested time of the instant that began the slice."""
     latest_instant: str = ""
@@ -73,12 +77,18 @@ class FileSlice:
     def identity(self) -> SliceIdentity:
         """What the slice is compared by."""
         return SliceIdentity(
-            self.group, self.base_file, self.log_files, self.log_sizes, self.as_of, self.unsettled
+            self.group,
+            self.base_file,
+            self.log_files,
+            self.log_sizes,
+            self.log_times,
+            self.as_of,
+            self.unsettled,
         )
 
     def without_logs(self) -> FileSlice | None:
         """The base file alone; None if there is none."""
-        return None if self.base_file is None else replace(self, log_files=(), log_sizes=())
+        return None if self.base_file is None else replace(self, log_files=(), log_sizes=(), log_times=())
 
     @property
     def size(self) -> int:
@@ -118,6 +128,7 @@ class FileSlice:
             base_file=identity.base_file,
             log_files=identity.log_files,
             log_sizes=identity.log_sizes,
+            log_times=identity.log_times,
             base_instant=instants[0] if instants else "",
             latest_instant=max(instants, default=""),
             as_of=identity.as_of,
@@ -144,6 +155,8 @@ class LogFile:
     version: int
     token: str
     size: int
+    modified: int
+    """Milliseconds since 1970."""
 
     @property
     def order(self) -> tuple[str, int, str]:
@@ -159,11 +172,11 @@ def parse_base_file(name: str, size: int) -> BaseFile | None:
     return BaseFile(name, parts[0], parts[2].removesuffix(_BASE_SUFFIX), size)
 
 
-def parse_log_file(name: str, size: int) -> LogFile | None:
+def parse_log_file(name: str, size: int, modified: int = 0) -> LogFile | None:
     """The log file of this name; None if it names none, or the change log that only CDC queries read."""
     match = _LOG_FILE.fullmatch(name)
     if not match:
         return None
     return LogFile(
-        name, match["file_id"], match["instant"], int(match["version"]), match["token"] or "", size
+        name, match["file_id"], match["instant"], int(match["version"]), match["token"] or "", size, modified
     )

@@ -1,17 +1,43 @@
-"""Columns by dotted name: `a.b` is field b of struct a."""
+"""Types of what can be indexed: columns by dotted name (`a.b` is a field of struct a), Spark's type words."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudi_index.errors import UnknownColumnError
+from hudi_index.errors import UnknownColumnError, UnsupportedTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["type_of"]
+__all__ = ["spark_type", "type_of"]
+
+_SPARK_TYPES: dict[str, pa.DataType] = {
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+}
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+
+
+def spark_type(text: str, *, column: str) -> pa.DataType:
+    """The Arrow type of a Spark type such as `decimal(10,2)`. Raises UnsupportedTypeError."""
+    if text in _SPARK_TYPES:
+        return _SPARK_TYPES[text]
+    if match := _DECIMAL.fullmatch(text):
+        return pa.decimal128(int(match[1]), int(match[2]))
+    raise UnsupportedTypeError(column=column, type_name=text, reason="its values have no order")
 
 
 def type_of(schema: pa.Schema, name: str) -> pa.DataType:

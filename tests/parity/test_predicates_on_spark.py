@@ -10,16 +10,18 @@ import math
 import random
 import struct
 from collections.abc import Iterator
-from datetime import date, datetime, timedelta, timezone
+from datetime import date, datetime, timezone
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hudi_index.predicate import Never, Schema, Term, Tree, Unknown, admits, constraints_of, is_exact
+from hudi_index.predicate import Schema, Term, Tree, admits, constraints_of, is_exact
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    Table = tuple[DataFrame, list[dict[str, Any]]]
 
 pytestmark = pytest.mark.spark
 
@@ -41,7 +43,7 @@ COLUMNS = {
     "st": "struct<a:int,B:string>",
 }
 SCHEMA = Schema.parse(COLUMNS)
-TIMES = ("dt", "ts", "ntz")
+UNWRAP_CAST = "org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison"
 
 
 def single(number: float) -> float:
@@ -84,8 +86,8 @@ VALUES: dict[str, list[Any]] = {
         " 1",
         "1.5",
         "x\ny",
-    ]
-    + ["true", "NaN", "2020-01-01", "2020-01-01 00:00:00", "\\", "a\\b", "\U0010ffff", "\ue000"],
+        *("true", "NaN", "2020-01-01", "2020-01-01 00:00:00", "\\", "a\\b", "\U0010ffff", "\ue000"),
+    ],
     "bin": [b"", b"a", b"1", b"\x00", b"\xff", b"a\x00"],
     "dt": [
         date(1969, 12, 31),
@@ -108,18 +110,34 @@ VALUES: dict[str, list[Any]] = {
 }
 VALUES["ntz"] = [value.replace(tzinfo=None) for value in VALUES["ts"]]
 
-LITERALS = """
-NULL true false 0 1 -1 2 3 127 128 -129 40000 16777217 2147483648 -2147483648 9223372036854775807
-9223372036854775808 1Y 2S 16777217L 1L 1.5 -1.5 0.1 1.0 1.50 1.005 .5 99999999.99 100000000.00 1e3 1.5D 0.1D -0.0D
-9007199254740993D 9007199254740992D 1e-40D 1.5F 16777216F 0.1F 1.5BD 5BD 0.10BD CAST(0.1+AS+FLOAT) CAST(1.5+AS+FLOAT)
-'NaN' double('NaN') float('NaN') 'inf' double('-Infinity') '0.1' '1' '01' '+1' '+1+' '1.5' '1.50' '-1.5' '1e0' '2147483648'
-'' 'a' 'A' 'ab' 'a%b' 'é' 'z' '日本' '𝄞' 'O\\'Brien' 'a$b' 'x\\ny' 'true' 'yes' 'F' 'abc' X'' X'61' X'31' X'FF'
-DATE'2020-01-01' DATE'1969-12-31' DATE'1900-02-28' '2020-01-01' '2020-1-1' '2020-02-30' '2020' '1969-12-31'
-TIMESTAMP'2020-01-01+00:00:00' TIMESTAMP'1969-12-31+23:59:59.999999' TIMESTAMP'2020-01-01+10:30:00.123456'
-TIMESTAMP'2020-10-25+01:30:00' TIMESTAMP'2020-03-29+02:30:00' TIMESTAMP'2020-01-01T00:00:00Z' TIMESTAMP'2020-03-29'
-TIMESTAMP_NTZ'2020-01-01+00:00:00' TIMESTAMP_NTZ'2019-12-31+23:00:00' '2020-01-01+00:00:00' '2020-01-01+10:30:00.123456'
-'2020-01-01+00:00:00+01:00' CAST('2020-01-01'+AS+DATE) CAST('1'+AS+INT) CAST(1+AS+DOUBLE) CAST(NULL+AS+INT) 1+1 1+-+2L
-"""
+LITERALS = [
+    *("NULL", "true", "false", "0", "1", "-1", "2", "3", "127", "128", "-129", "40000", "16777217"),
+    *("2147483648", "-2147483648", "9223372036854775807", "9223372036854775808", "-9223372036854775809"),
+    *("1Y", "2S", "16777217L", "1L", "1 + 1", "3 - 2", "- -1", "CAST('1' AS INT)", "CAST(NULL AS INT)"),
+    *("1.5", "-1.5", "0.1", "1.0", "1.50", "1.005", ".5", "99999999.99", "100000000.00", "1e3"),
+    *("1.5D", "0.1D", "-0.0D", "9007199254740993D", "9007199254740992D", "1e-40D", "CAST(1 AS DOUBLE)"),
+    *("1.5F", "16777216F", "0.1F", "1.5BD", "5BD", "0.10BD", "CAST(0.1 AS FLOAT)", "CAST(1.5 AS FLOAT)"),
+    *("'NaN'", "double('NaN')", "float('NaN')", "'inf'", "double('-Infinity')", "'0.1'", "'1.5'", "'1.50'"),
+    *("'1'", "'01'", "'+1'", "' 1 '", "'-1.5'", "'1e0'", "'2147483648'", "'16777217'", "'1d'", "'.'", "'1.'"),
+    *("''", "'a'", "'A'", "'ab'", "'a%b'", "'é'", "'z'", "'日本'", "'𝄞'", "'O\\'Brien'", "'a$b'"),
+    *("'x\\ny'", "'true'", "'yes'", "'F'", "'abc'", "X''", "X'61'", "X'31'", "X'FF'"),
+    *("DATE'2020-01-01'", "DATE'1969-12-31'", "DATE'1900-02-28'", "CAST('2020-01-01' AS DATE)"),
+    *(
+        "'2020-01-01'",
+        "'2020-1-1'",
+        "'2020-02-30'",
+        "'2020'",
+        "'2020-03'",
+        "'1969-12-31'",
+        "'today'",
+        "'10:30'",
+    ),
+    *("TIMESTAMP'2020-01-01 00:00:00'", "TIMESTAMP'1969-12-31 23:59:59.999999'", "TIMESTAMP'2020-03-29'"),
+    *("TIMESTAMP'2020-01-01 10:30:00.123456'", "TIMESTAMP'2020-10-25 01:30:00'", "TIMESTAMP'1900-01-01'"),
+    *("TIMESTAMP'2020-03-29 02:30:00'", "TIMESTAMP'2020-01-01T00:00:00Z'", "'2020-01-01 00:00:00+01:00'"),
+    *("TIMESTAMP_NTZ'2020-01-01 00:00:00'", "TIMESTAMP_NTZ'2019-12-31 23:00:00'", "'2020-01-01 00:00:00'"),
+    *("'2020-01-01 10:30:00.123456'", "'2020-01-01 10:30:00.1234567'", "'2020-1-1T0:0:0'"),
+]
 PATTERNS = [
     "'a%'",
     "'a'",
@@ -137,12 +155,28 @@ PATTERNS = [
 OPERATORS = ["=", "==", "<=>", "!=", "<>", "<", "<=", ">", ">="]
 
 
-def literals() -> list[str]:
-    return [
-        text.replace("+", " ") if not text.startswith("'+") and ":00+0" not in text else text
-        for text in LITERALS.split()
-    ]
-
+OWN_LITERALS = {
+    "b": ["false", "true"],
+    "i1": ["-1Y", "1Y", "127Y"],
+    "i2": ["-1S", "1S", "32767S"],
+    "i": ["-2147483648", "-1", "1", "2147483647"],
+    "l": ["-9223372036854775808L", "1L", "9007199254740993L"],
+    "f": ["float('-inf')", "-0.0F", "0.1F", "float('NaN')"],
+    "d": ["double('-Infinity')", "-0.0D", "0.1D", "5e-324D", "double('NaN')"],
+    "dec": ["-1.50", "0.10BD", "99999999.99"],
+    "wide": ["-1.5", "0.0000000001", "1.0000000000"],
+    "s": ["''", "'a'", "'O\\'Brien'", "'x\\ny'", "'é'", "'\\ue000'", "'𝄞'"],
+    "bin": ["X''", "X'00'", "X'61'", "X'FF'"],
+    "dt": ["DATE'1900-02-28'", "DATE '1969-12-31'", "DATE'2020-01-01'"],
+    "ts": [
+        "TIMESTAMP'1969-12-31 23:59:59.999999'",
+        "TIMESTAMP '2020-01-01 10:30:00.123456'",
+        "TIMESTAMP'2020-03-29 02:30:00'",
+    ],
+    "ntz": ["TIMESTAMP_NTZ'1900-01-01 00:00:00'", "TIMESTAMP_NTZ '2020-01-01 10:30:00.123456'"],
+    "st.a": ["0", "1"],
+    "ST.b": ["'a'", "'日本'"],
+}
 
 TERMS = [*(name for name in COLUMNS if name != "st"), "st.a", "ST.b", "`I`"]
 CASTS = [
@@ -169,16 +203,16 @@ def leaf(choose: random.Random) -> str:
     term = choose.choice(CASTS) if choose.random() < 0.15 else choose.choice(TERMS)
     kind = choose.random()
     if kind < 0.5:
-        sides = [term, choose.choice(literals())]
+        sides = [term, choose.choice(LITERALS)]
         if choose.random() < 0.2:
             sides.reverse()
         return f"{sides[0]} {choose.choice(OPERATORS)} {sides[1]}"
     if kind < 0.62:
-        items = [choose.choice(literals()) for _ in range(choose.randint(1, 4))]
+        items = [choose.choice(LITERALS) for _ in range(choose.randint(1, 4))]
         return f"{term} {choose.choice(['IN', 'NOT IN'])} ({', '.join(items)})"
     if kind < 0.72:
         word = choose.choice(["BETWEEN", "NOT BETWEEN"])
-        return f"{term} {word} {choose.choice(literals())} AND {choose.choice(literals())}"
+        return f"{term} {word} {choose.choice(LITERALS)} AND {choose.choice(LITERALS)}"
     if kind < 0.8:
         return f"{term} IS {choose.choice(['NULL', 'NOT NULL'])}"
     if kind < 0.9:
@@ -209,7 +243,7 @@ def leaf(choose: random.Random) -> str:
                 "i IS DISTINCT FROM 1",
                 "s IS NOT DISTINCT FROM NULL",
                 "true",
-                "null",
+                "CAST(NULL AS BOOLEAN)",
                 "1 = 1",
                 "i = l",
                 "upper(s) = 'A'",
@@ -256,21 +290,21 @@ def value_of(row: dict[str, Any], term: Term) -> Any:
 
 
 @pytest.fixture(scope="module")
-def table(spark: SparkSession) -> tuple[DataFrame, list[dict[str, Any]]]:
+def table(spark: SparkSession) -> Table:
     made = rows(random.Random(1))
     fields = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
     tuples = [tuple((tuple(v.values()) if isinstance(v, dict) else v) for v in row.values()) for row in made]
-    frame = spark.createDataFrame(
-        tuples, ", ".join([fields.replace("struct<a:int,B:string>", "struct<a:int,B:string>")])
-    )
-    return frame.repartition(1).cache() if False else frame.coalesce(1), made
+    return spark.createDataFrame(tuples, fields).coalesce(1), made
 
 
 @pytest.fixture(params=["UTC", "Europe/Berlin", "-03:30"])
 def time_zone(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str]:
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", request.param)
+    # It dies of a literal that overflows the column's decimal type.
+    spark.conf.set("spark.sql.optimizer.excludedRules", UNWRAP_CAST)
     yield request.param
+    spark.conf.unset("spark.sql.optimizer.excludedRules")
     spark.conf.set("spark.sql.session.timeZone", before)
 
 
@@ -318,16 +352,85 @@ def accepted_leaves(frame: DataFrame, seed: int, count: int) -> list[str]:
     return list(leaves)
 
 
-def test_tree_admits_exactly_the_rows_that_spark_finds_true(
-    table: tuple[DataFrame, list[dict[str, Any]]], time_zone: str
-) -> None:
-    frame, data = table
-    leaves = accepted_leaves(frame, seed=len(time_zone), count=700)
+def exact_share(
+    table: Table, texts: list[str], expected: list[list[bool | None]], time_zone: str, **how: bool
+) -> float:
+    """Asserts agreement on every predicate and row; how many predicates left nothing unknown."""
+    exact = 0
+    for text, truth in zip(texts, expected, strict=True):
+        tree = constraints_of(text, SCHEMA, time_zone=time_zone, **how)
+        assert_agreement(text, tree, table[1], truth)
+        exact += is_exact(tree)
+    return exact / len(texts)
+
+
+def test_tree_admits_exactly_the_rows_that_spark_finds_true(table: Table, time_zone: str) -> None:
+    leaves = accepted_leaves(table[0], seed=len(time_zone), count=500)
     choose = random.Random(5)
     texts = [*leaves, *(predicate(choose, leaves, 4) for _ in range(150))]
-    exact = 0
-    for text, expected in zip(texts, truths(frame, texts), strict=True):
-        tree = constraints_of(text, SCHEMA, time_zone=time_zone)
-        assert_agreement(text, tree, data, expected)
-        exact += is_exact(tree)
-    assert exact > 0.7 * len(texts), f"only {exact} of {len(texts)} are exact"
+    # What is left: text columns against numbers, casts that cut, texts of which nobody knows what they are.
+    assert exact_share(table, texts, truths(table[0], texts), time_zone) > 0.65
+
+
+def test_tree_of_literals_of_the_columns_own_type_is_always_exact(table: Table, time_zone: str) -> None:
+    texts = [
+        f"{column} {operator} {literal}"
+        for column, own in OWN_LITERALS.items()
+        for literal in own
+        for operator in OPERATORS
+    ]
+    texts += [f"{column} NOT IN ({', '.join(own)})" for column, own in OWN_LITERALS.items()]
+    texts += [f"{column} BETWEEN {own[0]} AND {own[-1]}" for column, own in OWN_LITERALS.items()]
+    share = exact_share(table, texts, truths(table[0], texts), time_zone)
+    # Local times before 1970 in a named zone are left alone.
+    assert share == 1 or time_zone == "Europe/Berlin"
+    assert share > 0.9
+
+
+def test_tree_of_what_catalyst_prints_admits_the_same_rows(
+    spark: SparkSession, table: Table, time_zone: str
+) -> None:
+    frame, is_aliased = table[0], time_zone != "UTC"
+    choose = random.Random(9)
+    leaves = accepted_leaves(frame, seed=21, count=100)
+    texts = [*leaves, *(predicate(choose, leaves, 3) for _ in range(60))]
+    expected = truths(frame, texts)
+    spark.conf.unset("spark.sql.optimizer.excludedRules")
+    printed: list[tuple[str, list[bool | None]]] = []
+    for text, truth in zip(texts, expected, strict=True):
+        source = frame.alias("t") if is_aliased else frame
+        execution = source.where(text)._jdf.queryExecution()
+        printed.append((execution.analyzed().condition().sql(), truth))
+        optimized = optimized_condition(execution)
+        if optimized:
+            printed.append((optimized, truth))
+    assert len(printed) > 1.5 * len(texts)
+    shown, truth_of = [text for text, _ in printed], [truth for _, truth in printed]
+    assert exact_share(table, shown, truth_of, time_zone, is_qualified=is_aliased) > 0.5
+
+
+def optimized_condition(execution: Any) -> str | None:
+    """The filter that is left after optimization; None if it was decided there, or Spark dies of it."""
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        plan = execution.optimizedPlan()
+    except Py4JJavaError:
+        return None
+    # It has moved below the coalescing.
+    while plan.nodeName() != "Filter":
+        if plan.children().isEmpty():
+            return None
+        plan = plan.children().head()
+    found: str = plan.condition().sql()
+    return found
+
+
+def test_tree_of_a_filter_over_a_registered_table_drops_its_name(spark: SparkSession, table: Table) -> None:
+    table[0].createOrReplaceTempView("predicates_view")
+    text = "predicates_view.i > 1 AND predicates_view.st.a = 1 AND s LIKE 'a%'"
+    plan = spark.sql(f"SELECT * FROM predicates_view WHERE {text}")._jdf.queryExecution().analyzed()
+    condition = plan.children().head().condition().sql()
+    tree = constraints_of(condition, SCHEMA, time_zone="UTC", is_qualified=True)
+    assert is_exact(tree)
+    assert_agreement(condition, tree, table[1], truths(table[0], ["i > 1 AND st.a = 1 AND s LIKE 'a%'"])[0])

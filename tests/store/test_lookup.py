@@ -16,7 +16,7 @@ from hudi_index.metadata_table import base_file
 from hudi_index.metadata_table.reader import Reader
 from hudi_index.storage import Storage
 from tests.store import operations
-from tests.store.support import Change, Clock, entries_of, lookup_of, open_table
+from tests.store.support import Change, Clock, agreed, entries_of, lookup_of, open_table, ours
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -192,3 +192,18 @@ def test_write_base_with_unsorted_or_repeated_keys_is_refused(tmp_path: Path) ->
             transaction.writer.write_base("files", 0, [entries_of({"b": "1"}), entries_of({"a": "1"})])
         with pytest.raises(ValueError, match="stands twice"):
             transaction.writer.write_log("files", 0, upserts=entries_of({"a": "1"}), deletes=pa.array(["a"]))
+
+
+def test_shard_with_only_empty_logs_scans_and_compacts(tmp_path: Path) -> None:
+    path, clock = tmp_path / "mdt", Clock()
+    table = open_table(path, clock)
+    table.create()
+    operations.create_partition("files", 1, Change({"a$1": "1"}), as_base=True)(path, clock)
+    for _ in range(2):
+        with table.begin() as transaction:
+            transaction.add([transaction.writer.write_log("files", 0)])
+            transaction.commit()
+    assert ours(table) == {"files": {"a$1": "1"}}
+    assert _as_dict(table.reader().lookup("files", [KeyRange.all()])) == {"a$1": "1"}
+    table.compact(force=True)
+    assert agreed(path, clock) == {"files": {"a$1": "1"}}

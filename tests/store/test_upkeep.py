@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hudi_index.errors import LeaseHeldError
-from hudi_index.metadata_table import table as table_module
 from hudi_index.metadata_table.compaction import DueRule, compact_slice
 from hudi_index.metadata_table.table import MetadataTable
 from hudi_index.storage import Storage
@@ -165,5 +164,4 @@ def test_table_of_a_data_table_lives_in_its_index_folder(tmp_path: Path) -> None
     table.create()
     assert table.exists()
     assert (tmp_path / ".hoodie/.index/mdt/.hoodie/hoodie.properties").exists()
-    assert table_module.FOLDER == ".hoodie/.index/mdt"
     assert ours(table) == {}

@@ -22,8 +22,8 @@ from hudi_index.catalog import (
     parse_expression,
     parse_statement,
 )
-from hudi_index.catalog.tokens import quoted_name
 from hudi_index.errors import DdlSyntaxError, UserError
+from hudi_index.predicate.tokens import quoted_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable

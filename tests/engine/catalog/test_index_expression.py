@@ -34,6 +34,7 @@ CANONICAL = [
         None,
     ),
     ("a - -1", "a - - 1", ("a",)),
+    ("a*1L + 2.5bd", "a * 1L + 2.5BD", ("a",)),
     ("a -- comment\n + /* b */ c", "a + c", ("a", "c")),
     ("transform(arr, x->x+y)", "TRANSFORM(arr, x -> x + y)", ("arr", "y")),
     ("a like  any('x','y')", "a LIKE ANY ('x', 'y')", ("a",)),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -155,3 +156,20 @@ def test_slice_under_a_running_delta_commit_has_an_identity_of_its_own(tmp_path:
     first, second = Snapshot.load(table.storage), Snapshot.load(table.storage)
     same = [s.identity == second.groups[s.group].identity for s in first.slices]
     assert same == [version == 9, True]
+
+
+@pytest.mark.parametrize(("version", "is_equal"), [(6, False), (9, True)])
+def test_log_rewritten_under_its_old_name_and_size_is_another_slice_in_version_6(
+    tmp_path: Path, version: int, *, is_equal: bool
+) -> None:
+    table = Fabricated(tmp_path, version=version, table_type="MERGE_ON_READ")
+    table.commit(T1)
+    table.commit(T2, "deltacommit")
+    table.base_file("eu", "a", T1)
+    name = table.log_file("eu", "a", T1 if version == 6 else T2)
+    (before,) = Snapshot.load(table.storage).slices
+    path = tmp_path / "eu" / name
+    os.utime(path, (path.stat().st_atime, path.stat().st_mtime + 60))
+    (after,) = Snapshot.load(table.storage).slices
+    # Later versions name a log by its delta commit, so nothing else can have its name.
+    assert (before.identity == after.identity) is is_equal

@@ -1,0 +1,146 @@
+"""`hudi-index`: every verb of the lifecycle from a shell.
+
+    hudi-index create  --table PATH "CREATE INDEX …"      hudi-index sql --table PATH "any statement about
+    indexes" hudi-index maintain | compact | show | status | drop --table PATH …
+
+`--json` prints what a machine reads. Exit codes: 0 fine, 1 our fault, 2 bad request, 3 validation failed, 4
+conflict, retry. Verbs that build run on a Spark session of this machine; `--in-process` runs them without
+Spark, for small tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+from dataclasses import asdict, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+from hudi_index.engine import IndexedTable
+from hudi_index.errors import HudiIndexError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code."""
+    asked = _parser().parse_args(arguments)
+    logging.basicConfig(level=logging.INFO if asked.verbose else logging.WARNING, format="%(message)s")
+    try:
+        answer = asked.run(IndexedTable.open(asked.table), asked)
+    except HudiIndexError as error:
+        print(f"hudi-index: {error}", file=sys.stderr)
+        return error.exit_code
+    print(_as_json(answer) if asked.json else _as_text(answer))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="hudi-index", description="Indexes for Apache Hudi tables.")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+
+    def verb(name: str, about: str, run: Callable[[IndexedTable, argparse.Namespace], object]) -> Any:
+        each = verbs.add_parser(name, help=about, description=about)
+        each.add_argument("--table", required=True, help="path or URI of the Hudi table")
+        each.add_argument("--json", action="store_true", help="print JSON")
+        each.add_argument("--verbose", action="store_true", help="say what is being done")
+        each.add_argument(
+            "--in-process", action="store_true", help="run without Spark, in memory: for small tables"
+        )
+        each.set_defaults(run=run)
+        return each
+
+    create = verb("create", "create an index", _sql)
+    create.add_argument("statement", help='"CREATE INDEX name ON table (column)"')
+    sql = verb("sql", "carry out a statement about indexes", _sql)
+    sql.add_argument("statement", help="CREATE, DROP, SHOW, REFRESH or REBUILD INDEX …")
+    verb("maintain", "bring all indexes up to the newest commit", _maintain)
+    compact = verb("compact", "compact the index metadata table where that is due", _compact)
+    compact.add_argument("--partition", action="append", help="only this partition; may be repeated")
+    compact.add_argument("--force", action="store_true", help="also what is not due")
+    verb("show", "list the indexes", lambda table, _: table.indexes())
+    verb("status", "state, lag and size of the indexes", lambda table, _: table.status())
+    drop = verb("drop", "drop an index", _drop)
+    drop.add_argument("name", help="the index")
+    drop.add_argument("--if-exists", action="store_true", help="none of that name is fine")
+    return parser
+
+
+def _sql(table: IndexedTable, asked: argparse.Namespace) -> object:
+    return table.sql(asked.statement, spark=_session(asked))
+
+
+def _maintain(table: IndexedTable, asked: argparse.Namespace) -> object:
+    return table.maintain(spark=_session(asked))
+
+
+def _compact(table: IndexedTable, asked: argparse.Namespace) -> object:
+    return table.compact(partitions=asked.partition, force=asked.force, spark=_session(asked))
+
+
+def _drop(table: IndexedTable, asked: argparse.Namespace) -> object:
+    return table.drop(asked.name, if_exists=asked.if_exists)
+
+
+def _session(asked: argparse.Namespace) -> Any:
+    if asked.in_process:
+        return None
+    # Only here: most verbs need no Spark.
+    from hudi_index.spark.session import local_session
+
+    return local_session("hudi-index", settings={"spark.log.level": "ERROR"})
+
+
+def _as_json(answer: object) -> str:
+    return json.dumps(_plain(answer), sort_keys=True)
+
+
+def _plain(answer: object) -> object:
+    if isinstance(answer, tuple):
+        return [_plain(each) for each in answer]
+    for name in ("as_dict", "to_dict"):
+        if hasattr(answer, name):
+            plain: object = getattr(answer, name)()
+            return plain
+    return answer
+
+
+def _as_text(answer: object) -> str:
+    if isinstance(answer, tuple):
+        rows = [each.to_dict() for each in answer]
+        return _as_rows(rows, ("name", "kind", "source_fields", "expression", "state", "reason"))
+    if is_dataclass(answer) and not isinstance(answer, type) and hasattr(answer, "indexes"):
+        if hasattr(answer, "verb"):
+            return str(answer)
+        facts = asdict(answer)
+        indexes = facts.pop("indexes")
+        lines = [f"{name.replace('_', ' '):<22} {value}" for name, value in facts.items()]
+        columns = ("name", "kind", "on", "state", "reason", "shards", "bytes", "log_files", "due")
+        return "\n".join([*lines, "", _as_rows(indexes, columns)])
+    return str(answer)
+
+
+def _as_rows(rows: list[dict[str, Any]], columns: Sequence[str]) -> str:
+    if not rows:
+        return "no indexes"
+    cells = [list(columns), *([_cell(row[name]) for name in columns] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in cells
+    ]
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

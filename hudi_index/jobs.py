@@ -1,0 +1,72 @@
+"""What a lifecycle verb reports: plain values, the same as JSON for machines and as text for people."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["JobReport"]
+
+
+@dataclass
+class JobReport:
+    """What one run of a verb did and what it cost."""
+
+    verb: str
+    table: str
+    indexes: list[str] = field(default_factory=list)
+    """The indexes that were worked on."""
+    instant: str | None = None
+    """The data table's instant that the indexes describe now."""
+    commit: str | None = None
+    """The commit made in the index metadata table, None if there was nothing to do."""
+    file_groups: int = 0
+    """File groups looked at."""
+    file_groups_changed: int = 0
+    rows_read: int = 0
+    entries_added: int = 0
+    entries_removed: int = 0
+    bytes_written: int = 0
+    notes: list[str] = field(default_factory=list)
+    """What else the reader should know, such as an index that became invalid."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """By phase."""
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Counts the time spent inside as part of a phase."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            spent = self.seconds.get(name, 0.0) + time.perf_counter() - started
+            self.seconds[name] = round(spent, 3)
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it, for JSON."""
+        return asdict(self)
+
+    def to_json(self) -> str:
+        """One line of JSON."""
+        return json.dumps(self.as_dict(), sort_keys=True)
+
+    def __str__(self) -> str:
+        facts = {
+            "indexes": ", ".join(self.indexes) or "none",
+            "data instant": self.instant or "none",
+            "index commit": self.commit or "none needed",
+            "file groups": f"{self.file_groups_changed} changed of {self.file_groups}",
+            "rows read": self.rows_read,
+            "entries": f"{self.entries_added} added, {self.entries_removed} removed",
+            "bytes written": self.bytes_written,
+            "seconds": ", ".join(f"{name} {spent}" for name, spent in self.seconds.items()),
+        }
+        lines = [f"  {name:<15} {value}" for name, value in facts.items()]
+        notes = [f"  {'note':<15} {note}" for note in self.notes]
+        return "\n".join([f"{self.verb} {self.table}", *lines, *notes])

@@ -1,0 +1,195 @@
+"""Rows as parts of entry keys: which columns an index is over, and what stands for their values.
+
+A value stands in a key as `entries.encoding` encodes it. Where that is longer than 1,000 characters, its
+beginning and a digest stand for it:
+
+    <the first 1,000 characters, fewer if they would end inside a %XX>%~<SHA-256 of all of them, hex>
+
+No encoded value holds `%~`. Equal values still have equal parts and different values different ones. Order
+holds between a shortened value and every value of up to 1,000 characters: where their common beginning ends,
+the long value goes on with a character that is cut off, and `%~` stands on the same side of what the other
+has there, be it the end, an escape or a plain character (the cut is before 1,000 only if an escape follows,
+and then the other, having no room for an escape, has a plain character, which is above any `%`). Among
+shortened values of one beginning order is lost.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_index.entries.encoding import encode_array, encode_text, key_type
+from hudi_index.entries.keys import owner_suffix
+from hudi_index.entries.schema import KEY, TYPE, PayloadType
+from hudi_index.errors import UnknownColumnError
+from hudi_index.predicate.domain import Term
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from hudi_index.catalog.definition import IndexDefinition
+    from hudi_index.kinds.protocol import CoveredGroup
+    from hudi_index.table.slices import FileGroupId
+
+__all__ = [
+    "CUT",
+    "Source",
+    "as_array",
+    "beginning_of",
+    "entry_table",
+    "is_long",
+    "key_parts",
+    "owners_of",
+    "payload_fields",
+    "shorten",
+    "sources_of",
+    "values_of",
+]
+
+CUT = "%~"
+"""Stands where a long value was cut; no encoded value holds it."""
+
+_LIMIT = 1_000
+_ESCAPE_LENGTH = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A column or evaluated expression that an index is over."""
+
+    name: str
+    """Names it in keys."""
+    column: str
+    """Names it in batches; `a.b` is field b of struct column a."""
+    term: Term
+    data_type: pa.DataType
+
+    @property
+    def part(self) -> str:
+        """Its name as a key part."""
+        return encode_text(self.name)
+
+
+def sources_of(definition: IndexDefinition, term_types: Mapping[str, pa.DataType]) -> tuple[Source, ...]:
+    """What an index is over, with types by the term's text: column paths, or the expression.
+
+    An expression's values come in a column named like the index's partition, which no kind of another index
+    reads; keys name it by the index.
+
+    Raises:
+        UnknownColumnError: a column without a type.
+        UnsupportedTypeError: a type whose values a key can't hold in order.
+    """
+    if definition.expression is not None:
+        text = definition.expression
+        kind = _type_of(text, term_types)
+        return (Source(definition.name, definition.partition, Term(text, is_expression=True), kind),)
+    return tuple(
+        Source(path, path, Term(path), _type_of(path, term_types)) for path in definition.source_fields
+    )
+
+
+def _type_of(text: str, term_types: Mapping[str, pa.DataType]) -> pa.DataType:
+    if text not in term_types:
+        raise UnknownColumnError(column=text, known=term_types)
+    key_type(term_types[text], text)
+    return term_types[text]
+
+
+def values_of(batch: pa.RecordBatch, column: str) -> pa.Array[Any]:
+    """A column, or a field within structs (null where a struct around it is).
+
+    Raises:
+        UnknownColumnError: the batch has no such column or field.
+    """
+    values = _nested(batch, column)
+    # A batch may share its dictionary with others: only what its own rows hold may count.
+    return values.cast(values.type.value_type) if isinstance(values, pa.DictionaryArray) else values
+
+
+def _nested(batch: pa.RecordBatch, column: str) -> pa.Array[Any]:
+    if column in batch.schema.names:
+        return batch.column(column)
+    first, *rest = column.split(".")
+    if first not in batch.schema.names:
+        raise UnknownColumnError(column=column, known=batch.schema.names)
+    values: pa.Array[Any] = batch.column(first)
+    for name in rest:
+        place = values.type.get_field_index(name) if pa.types.is_struct(values.type) else -1
+        if place < 0:
+            raise UnknownColumnError(column=column, known=batch.schema.names)
+        values = pc.struct_field(values, [place])
+    return values
+
+
+def key_parts(values: pa.Array[Any], column: str) -> pa.Array[Any]:
+    """The key part of every value, the long ones shortened.
+
+    Raises:
+        UnencodableValueError: for a value that no key can hold.
+    """
+    # As Any: pyarrow's stubs want the array's type to be known.
+    parts: Any = encode_array(values, column)
+    # Bytes are counted first, which is cheaper: there are at least as many as characters.
+    if (pc.max(pc.binary_length(parts)).as_py() or 0) <= _LIMIT:
+        return as_array(parts)
+    long_ones: Any = pc.greater(pc.utf8_length(parts), pa.scalar(_LIMIT, pa.int32()))
+    texts: list[Any] = parts.filter(long_ones).to_pylist()
+    return as_array(pc.replace_with_mask(parts, long_ones, pa.array(map(shorten, texts), pa.string())))
+
+
+def as_array(values: Any) -> pa.Array[Any]:
+    """What pyarrow computed, for its stubs often don't say that it is an array."""
+    array: pa.Array[Any] = values
+    return array
+
+
+def is_long(part: str) -> bool:
+    """Whether keys hold a shortened form of this part."""
+    return len(part) > _LIMIT
+
+
+def shorten(part: str) -> str:
+    """What keys hold for an encoded value."""
+    if not is_long(part):
+        return part
+    return beginning_of(part) + CUT + hashlib.sha256(part.encode()).hexdigest()
+
+
+def beginning_of(part: str) -> str:
+    """What is kept of a long part: whole encoded characters."""
+    escape = part.rfind("%", _LIMIT - _ESCAPE_LENGTH + 1, _LIMIT)
+    return part[: _LIMIT if escape < 0 else escape]
+
+
+def entry_table(
+    keys: pa.Array[Any] | pa.ChunkedArray[Any],
+    payload_type: PayloadType,
+    payload: tuple[str, Sequence[Mapping[str, Any]] | pa.Array[Any], pa.StructType] | None = None,
+) -> pa.Table:
+    """Entries of one type; `payload` gives the payload's name, its values and its struct."""
+    columns: dict[str, Any] = {
+        KEY: keys,
+        TYPE: pa.repeat(pa.scalar(int(payload_type), pa.int32()), len(keys)),
+    }
+    if payload is not None:
+        name, values, struct = payload
+        columns[name] = values if isinstance(values, pa.Array) else pa.array(values, struct)
+    return pa.table(columns)
+
+
+def payload_fields(entries: pa.Table, payload: str) -> dict[str, pa.Array[Any]]:
+    """The fields of a payload by name, all null where the payload is."""
+    struct: Any = entries.column(payload).combine_chunks()
+    # Not `field`: what it gives below a null struct is anybody's guess.
+    names = [struct.type.field(place).name for place in range(struct.type.num_fields)]
+    return dict(zip(names, struct.flatten(), strict=True))
+
+
+def owners_of(covered: Collection[CoveredGroup]) -> dict[str, FileGroupId]:
+    """Covered file groups by what their keys end with."""
+    return {owner_suffix(each.group.partition_path, each.group.file_id): each.group for each in covered}

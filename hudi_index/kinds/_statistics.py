@@ -1,0 +1,131 @@
+"""What minimum, maximum and counts of a column say, of a slice or of a partition.
+
+Bounds are encoded values, so they compare as text whatever the column's type. NaN is a value, the largest.
+Bounds of more than 256 characters are cut: the minimum to its beginning, the maximum to the least text above
+all that begin like it. Then they are no longer exact, but no value lies outside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pyarrow import types
+
+from hudi_index.entries.decoding import decode_text
+from hudi_index.entries.encoding import encode_text, key_type
+from hudi_index.entries.keys import successor
+from hudi_index.kinds._parts import payload_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import pyarrow as pa
+
+    from hudi_index.kinds._ranges import PartDomain
+
+__all__ = ["PAYLOAD", "Statistics", "merged", "read_statistics"]
+
+PAYLOAD = "ColumnStatsMetadata"
+
+_LIMIT = 256
+_FIELDS = ("minValue", "maxValue", "valueCount", "nullCount", "nanCount", "isExact", "groupCount")
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """A column's values over some rows."""
+
+    minimum: str | None = None
+    """Encoded. None if all rows are null, or if nobody knows."""
+    maximum: str | None = None
+    value_count: int = 0
+    """All rows, null or not."""
+    null_count: int = 0
+    nan_count: int = 0
+    is_exact: bool = True
+    group_count: int = 1
+    """How many file groups these rows are of."""
+
+    def may_hold(self, domain: PartDomain) -> bool:
+        """Whether a row may have one of these values. What is not known may be."""
+        if domain.has_null and self.null_count > 0:
+            return True
+        if not domain.ranges or self.null_count == self.value_count:
+            return False
+        if self.minimum is None or self.maximum is None:
+            return True
+        return domain.meets(self.minimum, self.maximum)
+
+    def with_short_bounds(self, data_type: pa.DataType) -> Statistics:
+        """A copy whose bounds are not too long to keep."""
+        if self.minimum is None or self.maximum is None:
+            return self
+        low, high = _cut_down(self.minimum, data_type), _cut_up(self.maximum, data_type)
+        is_exact = self.is_exact and (low, high) == (self.minimum, self.maximum)
+        return replace(self, minimum=low, maximum=high, is_exact=is_exact)
+
+    def as_payload(self, column: str) -> dict[str, Any]:
+        """The payload that says this of a column."""
+        return {
+            "columnName": column,
+            "minValue": self.minimum,
+            "maxValue": self.maximum,
+            "valueCount": self.value_count,
+            "nullCount": self.null_count,
+            "nanCount": self.nan_count,
+            "isExact": self.is_exact,
+            "groupCount": self.group_count,
+        }
+
+
+def merged(parts: Iterable[Statistics]) -> Statistics:
+    """Statistics of all the rows that several describe, bounds unknown if one's are."""
+    each = list(parts)
+    known = [one for one in each if one.null_count < one.value_count]
+    lows = [one.minimum for one in known if one.minimum is not None]
+    highs = [one.maximum for one in known if one.maximum is not None]
+    has_bounds = bool(known) and len(lows) == len(highs) == len(known)
+    return Statistics(
+        minimum=min(lows) if has_bounds else None,
+        maximum=max(highs) if has_bounds else None,
+        value_count=sum(one.value_count for one in each),
+        null_count=sum(one.null_count for one in each),
+        nan_count=sum(one.nan_count for one in each),
+        is_exact=all(one.is_exact for one in each) and (has_bounds or not known),
+        group_count=sum(one.group_count for one in each),
+    )
+
+
+def read_statistics(entries: pa.Table) -> Iterator[Statistics | None]:
+    """What each entry says; None for one that does not say how many rows and nulls there are."""
+    fields = payload_fields(entries, PAYLOAD)
+    # Field by field: a struct at a time takes ten times as long.
+    columns: list[list[Any]] = [fields[name].to_pylist() for name in _FIELDS]
+    for low, high, values, nulls, nans, is_exact, groups in zip(*columns, strict=True):
+        is_known = values is not None and nulls is not None
+        yield (
+            Statistics(low, high, values, nulls, nans or 0, bool(is_exact), groups or 0) if is_known else None
+        )
+
+
+def _cut_down(part: str, data_type: pa.DataType) -> str:
+    if _is_text(data_type):
+        return encode_text(decode_text(part)[:_LIMIT]) if len(part) > _LIMIT else part
+    return part[:_LIMIT]
+
+
+def _cut_up(part: str, data_type: pa.DataType) -> str:
+    if len(part) <= _LIMIT:
+        return part
+    if not _is_text(data_type):
+        digits = f"{int(part[:_LIMIT], 16) + 1:0{_LIMIT}x}"
+        # Where all digits are f, nothing of that length is above.
+        return digits if len(digits) == _LIMIT else part
+    text = decode_text(part)
+    above = successor(text[:_LIMIT]) if len(text) > _LIMIT else None
+    return part if above is None else encode_text(above)
+
+
+def _is_text(data_type: pa.DataType) -> bool:
+    return types.is_string(key_type(data_type))

@@ -1,0 +1,155 @@
+"""A Bloom filter per file group and column.
+
+    key        <column>$<partition path>$<file id>
+    payload    BloomFilterMetadata: how the filter was made, its bytes
+    shard      the column
+    answers    =, IN, <=> and IS NULL
+
+Members are encoded values, null among them, by the 128 bit BLAKE2b digest of their UTF-8 bytes: equal rows
+give equal bytes, whatever the machine and the order. The filter is sized by the exact number of distinct
+values. A filter that was made in another way than `TYPE` says refutes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from rbloom import Bloom
+
+from hudi_index.entries.keys import OWNER_PARTS, SEPARATOR, lookup_parts, owner_suffix
+from hudi_index.entries.ranges import KeyRange
+from hudi_index.entries.schema import KEY, PAYLOADS, PayloadType
+from hudi_index.kinds._parts import entry_table, key_parts, owners_of, payload_fields, values_of
+from hudi_index.kinds._ranges import PartDomain, part_domain
+from hudi_index.kinds.protocol import Lookup
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from hudi_index.kinds._parts import Source
+    from hudi_index.kinds.protocol import CoveredGroup, SliceContext
+    from hudi_index.predicate.domain import Constraint
+    from hudi_index.table.slices import FileGroupId
+
+__all__ = ["BloomFilters"]
+
+PAYLOAD = "BloomFilterMetadata"
+TYPE = "RBLOOM_1_BLAKE2B_128"
+"""Names the layout of the bytes and the digest. Another layout gets another name."""
+
+_HEADER_BYTES = 8
+"""The number of hash functions, before the bits."""
+
+
+@dataclass(frozen=True)
+class BloomFilters:
+    """Which file groups hold none of some values."""
+
+    partition: str
+    sources: tuple[Source, ...]
+    false_positive_rate: float = 0.01
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns with a filter."""
+        return tuple(source.column for source in self.sources)
+
+    @property
+    def payloads(self) -> tuple[str, ...]:
+        """The filter."""
+        return (PAYLOAD,)
+
+    def owner_suffix(self, context: SliceContext) -> str:
+        """Partition path and file id."""
+        return SEPARATOR + owner_suffix(context.group.partition_path, context.group.file_id)
+
+    def builder(self, context: SliceContext) -> BloomFiltersBuilder:
+        """Describes one slice."""
+        return BloomFiltersBuilder(self, context)
+
+    def lookup_parts(self, keys: pa.Array[Any]) -> pa.Array[Any]:
+        """The column: its entries sit together."""
+        return lookup_parts(keys, OWNER_PARTS)
+
+    def lookup(self, constraint: Constraint) -> Lookup | None:
+        """All filters of the column; None for anything but a list of values."""
+        source, domain = self._asked(constraint)
+        if source is None or domain is None:
+            return None
+        return Lookup([(source.part, KeyRange.prefix(source.part + SEPARATOR))], [PAYLOAD])
+
+    def prune(
+        self, constraint: Constraint, entries: pa.Table, covered: Collection[CoveredGroup]
+    ) -> frozenset[FileGroupId]:
+        """The covered file groups whose filter holds none of the values."""
+        source, domain = self._asked(constraint)
+        if source is None or domain is None:
+            return frozenset()
+        owners, prefix = owners_of(covered), source.part + SEPARATOR
+        payload = payload_fields(entries, PAYLOAD)
+        filters = zip(payload["type"].to_pylist(), payload["bloomFilter"], strict=True)
+        refuted: set[FileGroupId] = set()
+        keys: list[Any] = entries.column(KEY).to_pylist()
+        for key, (made_by, data) in zip(keys, filters, strict=True):
+            group = owners.get(key[len(prefix) :]) if key.startswith(prefix) else None
+            found = _loaded(made_by, data.as_py()) if group else None
+            if group and found is not None and not any(member in found for member in domain.members):
+                refuted.add(group)
+        return frozenset(refuted)
+
+    def _asked(self, constraint: Constraint) -> tuple[Source | None, PartDomain | None]:
+        for source in self.sources:
+            if source.term == constraint.term:
+                domain = part_domain(constraint.domain, source.data_type)
+                return source, domain if domain and domain.has_only_points else None
+        return None, None
+
+
+class BloomFiltersBuilder:
+    """Keeps the distinct values of the rows so far."""
+
+    def __init__(self, kind: BloomFilters, context: SliceContext) -> None:
+        self._kind, self._context = kind, context
+        self._found: dict[Source, list[pa.Array[Any]]] = {source: [] for source in kind.sources}
+
+    def add(self, batch: pa.RecordBatch) -> Iterator[pa.Table]:
+        """Take rows in; nothing is complete before the last."""
+        for source, found in self._found.items():
+            values = values_of(batch, source.column)
+            if not isinstance(values, pa.DictionaryArray):
+                # Encoding what is there twice would only cost.
+                values = pc.unique(values)
+            found.append(pc.unique(key_parts(values, source.name)))
+        return iter(())
+
+    def finish(self) -> Iterator[pa.Table]:
+        """One entry per column."""
+        owner = owner_suffix(self._context.group.partition_path, self._context.group.file_id)
+        keys = [f"{source.part}{SEPARATOR}{owner}" for source in self._found]
+        payloads = [{"type": TYPE, "bloomFilter": self._filter(found)} for found in self._found.values()]
+        yield entry_table(
+            pa.array(keys, pa.string()), PayloadType.BLOOM_FILTERS, (PAYLOAD, payloads, PAYLOADS[PAYLOAD])
+        )
+
+    def _filter(self, found: list[pa.Array[Any]]) -> bytes:
+        members = pc.unique(pa.chunked_array(found, pa.string()))
+        bloom = Bloom(max(len(members), 1), self._kind.false_positive_rate, digest_of)
+        bloom.update(members.to_pylist())
+        return bloom.save_bytes()
+
+
+def _loaded(made_by: str | None, data: bytes | None) -> Bloom | None:
+    # rbloom panics on a filter without bits.
+    if made_by != TYPE or data is None or len(data) <= _HEADER_BYTES:
+        return None
+    return Bloom.load_bytes(data, digest_of)
+
+
+def digest_of(member: str) -> int:
+    """The 128 bits by which a member is known."""
+    digest = hashlib.blake2b(member.encode(), digest_size=16).digest()
+    return int.from_bytes(digest, "little", signed=True)

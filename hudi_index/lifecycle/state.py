@@ -1,0 +1,111 @@
+"""Everything a lifecycle verb looks at, loaded once: the table, its catalog, its index metadata table."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from hudi_index.catalog import Catalog, IndexDefinition, IndexState
+from hudi_index.entries.ranges import KeyRange
+from hudi_index.errors import UnknownColumnError
+from hudi_index.kinds import files, kind_of
+from hudi_index.lifecycle.job import Expression
+from hudi_index.metadata_table import MetadataTable, Reader
+from hudi_index.table import KeyGenerator, Snapshot
+from hudi_index.table.terms import spark_type, type_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pyarrow as pa
+
+    from hudi_index.kinds.files import IndexedSlice
+    from hudi_index.kinds.protocol import IndexKind
+    from hudi_index.metadata_table import View
+    from hudi_index.storage import Storage
+    from hudi_index.table import FileGroupId
+
+__all__ = ["IndexedState"]
+
+_PLAIN_KEYS = (KeyGenerator.SIMPLE, KeyGenerator.NON_PARTITION, KeyGenerator.TIMESTAMP)
+"""Key generators that make a record key of one field's text, without its name."""
+
+
+@dataclass(frozen=True)
+class IndexedState:
+    """A table and its indexes at one moment."""
+
+    storage: Storage
+    snapshot: Snapshot
+    definitions: tuple[IndexDefinition, ...]
+    view: View
+
+    @classmethod
+    def load(cls, storage: Storage, metadata_table: MetadataTable, view: View | None = None) -> IndexedState:
+        """The state now, or with a view of the index metadata table that was taken before."""
+        definitions = tuple(Catalog(storage).load())
+        return cls(storage, Snapshot.load(storage), definitions, view or metadata_table.view())
+
+    @cached_property
+    def indexed(self) -> dict[FileGroupId, IndexedSlice]:
+        """What `files` says."""
+        reader = Reader(self.storage.child(MetadataTable.folder), self.view)
+        return files.indexed_slices(reader.lookup(files.PARTITION, [KeyRange.all()], columns=[files.PAYLOAD]))
+
+    @property
+    def next_number(self) -> int:
+        """The number of the next new file group."""
+        return int(self.view.state.data_snapshot.get("next_number", "0"))
+
+    @property
+    def schema_id(self) -> str:
+        """Names the table's schema."""
+        return hashlib.sha256(str(self.snapshot.schema).encode()).hexdigest()[:16]
+
+    def ready(self) -> list[IndexDefinition]:
+        """The indexes that queries may use."""
+        return [each for each in self.definitions if each.state is IndexState.READY]
+
+    def types_of(self, definition: IndexDefinition) -> dict[str, pa.DataType]:
+        """The types of its source fields. Raises UnknownColumnError."""
+        return {name: type_of(self.snapshot.schema, name) for name in definition.source_fields}
+
+    def kind(self, definition: IndexDefinition) -> IndexKind:
+        """The index as a kind. Raises UnknownColumnError, UnsupportedTypeError."""
+        types = self.types_of(definition)
+        if definition.expression is not None and definition.expression_type is not None:
+            value = spark_type(definition.expression_type, column=definition.expression)
+            types = {definition.expression: value}
+        config = self.snapshot.config
+        is_key_of_one_field = config.key_generator in _PLAIN_KEYS and len(config.record_key_fields) == 1
+        return kind_of(
+            definition,
+            types,
+            config.ordering_fields,
+            record_key_field=config.record_key_fields[0] if is_key_of_one_field else None,
+        )
+
+    def expressions(self, definitions: Iterable[IndexDefinition]) -> tuple[Expression, ...]:
+        """What Spark has to compute for these indexes."""
+        return tuple(
+            Expression(each.partition, each.expression, each.source_fields, each.options["time_zone"])
+            for each in definitions
+            if each.expression is not None
+        )
+
+    def reason_against(self, definition: IndexDefinition) -> str | None:
+        """Why the index no longer fits the table's schema, None if it does."""
+        try:
+            types = self.types_of(definition)
+        except UnknownColumnError as error:
+            return str(error)
+        for name, recorded in zip(definition.source_fields, definition.source_types, strict=True):
+            if str(types[name]) != recorded:
+                return f"column {name!r} was {recorded} and is {types[name]} now"
+        return None
+
+    def kinds(self, definitions: Iterable[IndexDefinition]) -> tuple[IndexKind, ...]:
+        """Several indexes as kinds."""
+        return tuple(map(self.kind, definitions))

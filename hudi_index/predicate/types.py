@@ -1,0 +1,252 @@
+"""Spark SQL's types, as far as predicates tell them apart, and the columns of a table by type.
+
+A type is a frozen value with the text Spark gives it (`decimal(10,2)`, `struct<a:int,b:string>`). What has no
+order that a domain could use (arrays, maps, intervals, variants) is `other`, with its text kept.
+Invariant: `parse_type(str(type)) == type`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "BINARY",
+    "BOOLEAN",
+    "BYTE",
+    "DATE",
+    "DOUBLE",
+    "FLOAT",
+    "INT",
+    "LONG",
+    "NULL",
+    "SHORT",
+    "STRING",
+    "TIMESTAMP",
+    "TIMESTAMP_NTZ",
+    "Column",
+    "Schema",
+    "SqlType",
+    "decimal",
+    "parse_type",
+    "struct",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SqlType:
+    """One Spark SQL type."""
+
+    name: str
+    """Spark's own word: `bigint`, `string`, `decimal`, `struct`, or `other`."""
+    precision: int = 0
+    scale: int = 0
+    fields: tuple[tuple[str, SqlType], ...] = ()
+    """Of a struct."""
+    text: str = ""
+    """Of an `other`."""
+
+    def __str__(self) -> str:
+        if self.name == "decimal":
+            return f"decimal({self.precision},{self.scale})"
+        if self.name == "struct":
+            inner = ",".join(f"{_field_name(name)}:{kind}" for name, kind in self.fields)
+            return f"struct<{inner}>"
+        return self.text or self.name
+
+    @property
+    def is_integral(self) -> bool:
+        """Whether its values are whole numbers of a fixed number of bits."""
+        return self.name in _INTEGRAL_BITS
+
+    @property
+    def is_fractional(self) -> bool:
+        """Whether its values are binary floating-point numbers."""
+        return self.name in ("float", "double")
+
+    @property
+    def is_decimal(self) -> bool:
+        """Whether its values are decimal numbers."""
+        return self.name == "decimal"
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether its values are numbers."""
+        return self.is_integral or self.is_fractional or self.is_decimal
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether its values have one order that a domain can use."""
+        return self.name not in ("struct", "other", "void")
+
+    @property
+    def bits(self) -> int:
+        """How many bits a value of an integral type has."""
+        return _INTEGRAL_BITS[self.name]
+
+
+_INTEGRAL_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+
+NULL = SqlType("void")
+BOOLEAN = SqlType("boolean")
+BYTE = SqlType("tinyint")
+SHORT = SqlType("smallint")
+INT = SqlType("int")
+LONG = SqlType("bigint")
+FLOAT = SqlType("float")
+DOUBLE = SqlType("double")
+STRING = SqlType("string")
+BINARY = SqlType("binary")
+DATE = SqlType("date")
+TIMESTAMP = SqlType("timestamp")
+TIMESTAMP_NTZ = SqlType("timestamp_ntz")
+
+
+def decimal(precision: int, scale: int) -> SqlType:
+    """The type of decimal numbers with so many digits, so many of them behind the point."""
+    return SqlType("decimal", precision, scale)
+
+
+def struct(fields: Mapping[str, SqlType]) -> SqlType:
+    """The type of rows with these fields."""
+    return SqlType("struct", fields=tuple(fields.items()))
+
+
+_PLAIN = {
+    "void": NULL,
+    "boolean": BOOLEAN,
+    "byte": BYTE,
+    "tinyint": BYTE,
+    "short": SHORT,
+    "smallint": SHORT,
+    "int": INT,
+    "integer": INT,
+    "long": LONG,
+    "bigint": LONG,
+    "float": FLOAT,
+    "real": FLOAT,
+    "double": DOUBLE,
+    "string": STRING,
+    "binary": BINARY,
+    "date": DATE,
+    "timestamp": TIMESTAMP,
+    "timestamp_ltz": TIMESTAMP,
+    "timestamp_ntz": TIMESTAMP_NTZ,
+}
+_DECIMAL = re.compile(r"(?:decimal|dec|numeric)(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?", re.IGNORECASE)
+_FIELD = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^:\s]+))\s*:\s*(.*?)(?:\s+not\s+null)?\s*", re.I | re.S)
+_MAX_DEPTH = 50
+
+
+def parse_type(text: str) -> SqlType:
+    """The type that Spark's text means; `other` for whatever is not understood."""
+    return _parsed(text.strip(), _MAX_DEPTH)
+
+
+def _parsed(text: str, depth: int) -> SqlType:
+    plain = _PLAIN.get(text.lower())
+    if plain is not None:
+        return plain
+    if found := _DECIMAL.fullmatch(text):
+        precision, scale = int(found[1] or 10), int(found[2] or 0)
+        if 1 <= precision <= 38 and scale <= precision:
+            return decimal(precision, scale)
+    if depth and text.lower().startswith("struct<") and text.endswith(">"):
+        fields = [_FIELD.fullmatch(part) for part in _split(text[7:-1])]
+        if all(fields):
+            return struct(
+                {
+                    (found[1].replace("``", "`") if found[1] else found[2]): _parsed(found[3], depth - 1)
+                    for found in fields
+                    if found
+                }
+            )
+    return SqlType("other", text=text)
+
+
+def _split(text: str) -> list[str]:
+    """What stands between the commas outside of all brackets and back-quotes."""
+    parts, depth, start, is_quoted = [], 0, 0, False
+    for index, sign in enumerate(text):
+        if sign == "`":
+            is_quoted = not is_quoted
+        elif not is_quoted:
+            depth += (sign in "<(") - (sign in ">)")
+            if sign == "," and depth == 0:
+                parts.append(text[start:index])
+                start = index + 1
+    return [*parts, text[start:]] if text.strip() else []
+
+
+def _field_name(name: str) -> str:
+    return name if re.fullmatch(r"\w+", name) else "`" + name.replace("`", "``") + "`"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column or nested field as the table spells it."""
+
+    parts: tuple[str, ...]
+    type: SqlType
+
+    @property
+    def path(self) -> str:
+        """`a.b` for field b of struct a."""
+        return ".".join(self.parts)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """A table's columns by name, looked up without regard to case, as Spark does."""
+
+    columns: Mapping[str, SqlType]
+    expressions: Mapping[str, SqlType] = field(default_factory=dict)
+    """Types of the expressions that indexes are over, by their bound text (`binding.with_expressions`)."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Names under which a query may speak of such an expression: RFC-63 lets it use the index's."""
+
+    @classmethod
+    def parse(cls, columns: Mapping[str, str]) -> Schema:
+        """The schema with types given as Spark's texts."""
+        return cls({name: parse_type(text) for name, text in columns.items()})
+
+    @cached_property
+    def _by_folded_name(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for name in self.columns:
+            found.setdefault(name.lower(), []).append(name)
+        return found
+
+    def look_up(self, parts: tuple[str, ...]) -> Column | None:
+        """The column or nested field of this name; None if there is none, or more than one.
+
+        What lies inside an array or a map is `other`: such a path has many values per row.
+        """
+        names = self._by_folded_name.get(parts[0].lower(), [])
+        if len(names) != 1:
+            return None
+        spelled, kind = [names[0]], self.columns[names[0]]
+        for part in parts[1:]:
+            if kind.name == "other":
+                return Column((*spelled, part), SqlType("other", text=str(kind)))
+            inner = [each for each in kind.fields if each[0].lower() == part.lower()]
+            if len(inner) != 1:
+                return None
+            spelled.append(inner[0][0])
+            kind = inner[0][1]
+        return Column(tuple(spelled), kind)
+
+    def paths(self) -> tuple[str, ...]:
+        """Every column and nested field, for suggestions."""
+        found: list[str] = []
+        pending = list(self.columns.items())[::-1]
+        while pending:
+            path, kind = pending.pop()
+            found.append(path)
+            pending.extend((f"{path}.{name}", inner) for name, inner in reversed(kind.fields))
+        return tuple(found)

@@ -1,0 +1,179 @@
+"""Index expressions on Spark: what they are, and their values beside the rows of slices.
+
+Spark itself computes an expression, for the index as for the query, so both agree on what it means. Rows
+read in Python workers go through the JVM for it:
+
+    read       work items become rows; one that carries `_work` opens an item, `_side` tells old from new
+    compute    Spark adds one column per expression, each under the time zone that its index recorded
+    build      rows become changes again
+
+All three run inside the same task, so the rows of an item stay together and in order.
+"""
+
+from __future__ import annotations
+
+import pickle
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import functions
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from hudi_index.errors import UnsupportedExpressionError
+from hudi_index.lifecycle.executor import ExpressionFacts
+from hudi_index.lifecycle.tasks import changes_of, changes_schema, rows_after, rows_before
+from hudi_index.table import RECORD_KEY, ROW_POSITION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from hudi_index.lifecycle.job import Job
+
+__all__ = ["changes_with_expressions", "describe_expression"]
+
+_TIME_ZONE = "spark.sql.session.timeZone"
+_WORK, _SIDE = "_work", "_side"
+_OPEN, _BEFORE, _AFTER = 0, 1, 2
+
+
+def describe_expression(
+    spark: SparkSession, schema: pa.Schema, sql: str, time_zone: str | None
+) -> ExpressionFacts:
+    """What Spark makes of an expression.
+
+    Raises:
+        UnsupportedExpressionError: it can't be computed from one row, or not with the same result each time.
+    """
+    zone = time_zone or str(spark.conf.get(_TIME_ZONE))
+    rows = spark.createDataFrame([], from_arrow_schema(schema))
+    try:
+        with _session_time_zone(spark, zone):
+            value = rows.select(functions.expr(sql).alias("value"))
+    except PySparkException as error:
+        reason = str(error).splitlines()[0]
+        raise UnsupportedExpressionError(expression=sql, reason=f"Spark says: {reason}") from error
+    plan = value._jdf.queryExecution().analyzed()
+    if plan.nodeName() != "Project" or not plan.child().children().isEmpty():
+        reason = "it is not computed from one row alone"
+        raise UnsupportedExpressionError(expression=sql, reason=reason)
+    if not plan.deterministic():
+        reason = "it does not have the same value each time"
+        raise UnsupportedExpressionError(expression=sql, reason=reason)
+    return ExpressionFacts(value.schema[0].dataType.simpleString(), zone)
+
+
+def changes_with_expressions(spark: SparkSession, job: Job, work: DataFrame) -> DataFrame:
+    """The changes of work items (rows of pickled items) whose kinds see expressions."""
+    plan = replace(job, items=())
+    rows = work.mapInArrow(_read(plan), from_arrow_schema(_rows_schema(plan)))
+    for expression in job.expressions:
+        with _session_time_zone(spark, expression.time_zone):
+            rows = rows.withColumn(expression.column, functions.expr(expression.sql))
+    return rows.mapInArrow(_build(plan), from_arrow_schema(changes_schema(plan)))
+
+
+@contextmanager
+def _session_time_zone(spark: SparkSession, zone: str) -> Iterator[None]:
+    # Spark fixes an expression's time zone when it is analysed, which DataFrame methods do at once.
+    before = str(spark.conf.get(_TIME_ZONE))
+    spark.conf.set(_TIME_ZONE, zone)
+    try:
+        yield
+    finally:
+        spark.conf.set(_TIME_ZONE, before)
+
+
+def _rows_schema(job: Job) -> pa.Schema:
+    names = job.columns_to_read((*job.kept_kinds, *job.new_kinds))
+    columns = dict.fromkeys(job.reader.column_of(name) for name in names)
+    known = job.reader.shape.columns_with_meta
+    fields: list[pa.Field[Any]] = [
+        pa.field(_WORK, pa.binary()),
+        pa.field(_SIDE, pa.int32()),
+        pa.field(RECORD_KEY, pa.string()),
+        pa.field(ROW_POSITION, pa.int64()),
+        *(known.field(name).with_nullable(nullable=True) for name in columns if name != RECORD_KEY),
+    ]
+    return pa.schema(fields)
+
+
+def _read(job: Job) -> Any:
+    schema = _rows_schema(job)
+
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for data in batch.column(0):
+                item = pickle.loads(data.as_buffer())
+                yield pa.RecordBatch.from_pylist([{_WORK: data.as_py(), _SIDE: _OPEN}], schema=schema)
+                for rows in rows_before(job, item):
+                    yield _with_side(rows, _BEFORE, schema)
+                for rows in rows_after(job, item):
+                    yield _with_side(rows, _AFTER, schema)
+
+    return read
+
+
+def _with_side(rows: pa.RecordBatch, side: int, schema: pa.Schema) -> pa.RecordBatch:
+    length = rows.num_rows
+    arrays = [
+        pa.repeat(pa.scalar(side, pa.int32()), length)
+        if field.name == _SIDE
+        else rows.column(field.name)
+        if field.name in rows.schema.names
+        else pa.nulls(length, field.type)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _build(job: Job) -> Any:
+    def build(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = _Sides(batches)
+        while rows.opened is not None:
+            item = pickle.loads(rows.opened)
+            rows.advance()
+            yield from changes_of(job, item, rows.take(_BEFORE), rows.take(_AFTER))
+
+    return build
+
+
+class _Sides:
+    """Rows of items, one after the other, as runs of one side each."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
+        self._runs = (run for batch in batches for run in _runs_of(batch))
+        self.advance()
+
+    def advance(self) -> None:
+        """Go on to the next run."""
+        found = next(self._runs, None)
+        self._side = found[0] if found else None
+        self._rows = found[1] if found else None
+
+    @property
+    def opened(self) -> Any:
+        """The item that begins here, None at the end."""
+        return self._rows.column(_WORK)[0].as_buffer() if self._rows is not None else None
+
+    def take(self, side: int) -> Iterator[pa.RecordBatch]:
+        """The rows of one side, up to where another begins."""
+        while self._side == side and self._rows is not None:
+            rows = self._rows
+            self.advance()
+            yield rows
+
+
+def _runs_of(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+    sides = batch.column(_SIDE).to_numpy()
+    if not len(sides):
+        return
+    begins = np.flatnonzero((np.diff(sides, prepend=-1) != 0) | (sides == _OPEN)).tolist()
+    for start, stop in pairwise([*begins, len(sides)]):
+        yield int(sides[start]), batch.slice(start, stop - start)

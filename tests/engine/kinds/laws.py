@@ -1,0 +1,252 @@
+"""The laws of `kinds/protocol.py`, for every kind to inherit.
+
+1. never refutes a file group that holds a matching row (against a row-by-row oracle)
+2. refutes covered file groups only
+3. the entries of a slice depend on its rows and its owner, not on batch boundaries
+4. picklable, and equal after a round trip
+5. after commits through the real store, all that still holds
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Collection, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hudi_index.entries.keys import shard_of, shards_of
+from hudi_index.entries.ranges import KeyRange
+from hudi_index.entries.schema import KEY, as_entries
+from hudi_index.kinds import CoveredGroup, IndexKind, Lookup, describe, diff_entries
+from hudi_index.metadata_table import MetadataTable, Reader
+from hudi_index.predicate.domain import Constraint, Domain
+from hudi_index.table import FileGroupId
+from tests.engine.kinds.rows import COLUMNS, Row, Slice, batches_of, domains, on, slices
+from tests.store.support import Clock, open_table
+
+SHARDS = 3
+
+
+class IndexKindLaws:
+    """Inherited by the tests of a kind, which says how it is made."""
+
+    columns: ClassVar[Sequence[str]] = COLUMNS
+    """Columns to try it on."""
+    is_exact: ClassVar[bool] = False
+    """Whether `=`, `IN` and `IS NULL` keep exactly the file groups with matching rows."""
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        columns = metafunc.cls.columns  # type: ignore[union-attr]
+        if "stored_column" in metafunc.fixturenames:
+            # Commits take time, and all types are text by then.
+            few = [name for name in columns if name in ("text", "real")]
+            metafunc.parametrize("stored_column", few or columns)
+        elif "column" in metafunc.fixturenames:
+            metafunc.parametrize("column", columns)
+
+    def kind(self, column: str) -> IndexKind:
+        raise NotImplementedError
+
+    def domains(self, column: str) -> st.SearchStrategy[Domain]:
+        return domains(column)
+
+    def constraint(self, column: str, domain: Domain) -> Constraint:
+        return on(column, domain)
+
+    def matches(self, column: str, domain: Domain) -> Callable[[Row], bool]:
+        return lambda row: domain.contains(row.value)
+
+    def check(
+        self,
+        kind: IndexKind,
+        column: str,
+        domain: Domain,
+        table: Sequence[Slice],
+        found: Callable[[Lookup], pa.Table],
+        covered: Collection[CoveredGroup],
+    ) -> None:
+        constraint, matches = self.constraint(column, domain), self.matches(column, domain)
+        lookup = kind.lookup(constraint)
+        refuted = kind.prune(constraint, found(lookup or Lookup(())), covered)
+        holding = {piece.group for piece in table if piece.holds(matches)}
+        groups = {each.group for each in covered}
+        assert not refuted & holding
+        assert refuted <= groups
+        if lookup is None:
+            assert not refuted
+        elif self.is_exact and is_list(domain):
+            assert refuted == groups - holding
+
+    def test_no_row_is_lost(self, column: str) -> None:
+        kind = self.kind(column)
+
+        @settings(max_examples=settings.default.max_examples // 4)
+        @given(slices(column), self.domains(column), st.sets(st.integers(0, 3)))
+        def check(table: list[Slice], domain: Domain, uncovered: set[int]) -> None:
+            entries = entries_of(kind, column, table)
+            covered = [piece.covered for place, piece in enumerate(table) if place not in uncovered]
+            self.check(kind, column, domain, table, lambda lookup: read_from(kind, entries, lookup), covered)
+
+        check()
+
+    def test_entries_do_not_depend_on_batches(self, column: str) -> None:
+        kind = self.kind(column)
+
+        @settings(max_examples=settings.default.max_examples // 10)
+        @given(slices(column), st.lists(st.integers(0, 5), max_size=4))
+        def check(table: list[Slice], cuts: list[int]) -> None:
+            for piece in table:
+                whole = content_of(kind, describe(kind, piece.context, batches_of(piece, column)))
+                cut = content_of(kind, describe(kind, piece.context, batches_of(piece, column, cuts)))
+                assert whole == cut
+                assert all(key.endswith(kind.owner_suffix(piece.context)) for key in whole)
+
+        check()
+
+    def test_travels(self, column: str) -> None:
+        kind = self.kind(column)
+
+        assert pickle.loads(pickle.dumps(kind)) == kind
+        assert hash(pickle.loads(pickle.dumps(kind))) == hash(kind)
+
+    def test_no_row_is_lost_after_commits(self, stored_column: str, tmp_path: Path) -> None:
+        column, number = stored_column, count()
+        kind = self.kind(column)
+
+        @settings(max_examples=settings.default.max_examples // 15)
+        @given(
+            slices(column),
+            slices(column),
+            slices(column),
+            st.lists(self.domains(column), min_size=5, max_size=5),
+        )
+        def check(first: list[Slice], second: list[Slice], third: list[Slice], asked: list[Domain]) -> None:
+            store = open_table(tmp_path / str(next(number)), Clock())
+            store.create()
+            before: list[Slice] = []
+            for after in (first, second, third):
+                commit(store, kind, column, before, after)
+                before = after
+            reader = store.reader()
+            stored = reader.scan(kind.partition, columns=["type", *kind.payloads]).read_all()
+            assert content_of(kind, stored) == content_of(kind, entries_of(kind, column, third))
+            covered = [piece.covered for piece in third]
+            for domain in asked:
+                self.check(
+                    kind, column, domain, third, lambda lookup: read_stored(kind, reader, lookup), covered
+                )
+
+        check()
+
+
+def is_list(domain: Domain) -> bool:
+    return all(each.is_point for each in domain.ranges)
+
+
+def entries_of(kind: IndexKind, column: str, table: Sequence[Slice]) -> pa.Table:
+    found = [describe(kind, piece.context, batches_of(piece, column)) for piece in table]
+    return pa.concat_tables(found)
+
+
+def content_of(kind: IndexKind, entries: pa.Table) -> dict[str, Any]:
+    """Entries by key, as they are stored."""
+    rows = as_entries(entries, kind.partition).to_pylist()
+    content = {row[KEY]: row for row in rows}
+    assert len(content) == len(rows), "a key came twice"
+    return content
+
+
+def read_from(kind: IndexKind, entries: pa.Table, lookup: Lookup) -> pa.Table:
+    """What a reader of several shards would find: a range with a shard's part looks nowhere else."""
+    keys: list[Any] = entries.column(KEY).to_pylist()
+    shards = shards_of(kind.lookup_parts(entries.column(KEY).combine_chunks()), SHARDS)
+    wanted = [
+        any(
+            is_in(key, each) and (part is None or shard_of(part, SHARDS) == shard)
+            for part, each in lookup.ranges
+        )
+        for key, shard in zip(keys, shards, strict=True)
+    ]
+    return entries.filter(pa.array(wanted, pa.bool_()))
+
+
+def is_in(key: str, wanted: KeyRange) -> bool:
+    return wanted.low <= key and (wanted.high is None or key < wanted.high)
+
+
+def read_stored(kind: IndexKind, reader: Reader, lookup: Lookup) -> pa.Table:
+    sharded = [(part, each) for part, each in lookup.ranges if part is not None]
+    anywhere = [each for part, each in lookup.ranges if part is None]
+    return pa.concat_tables(
+        [
+            reader.lookup_sharded(kind.partition, sharded, columns=lookup.columns),
+            reader.lookup(kind.partition, anywhere, columns=lookup.columns),
+        ]
+    )
+
+
+def commit(
+    store: MetadataTable, kind: IndexKind, column: str, before: Sequence[Slice], after: Sequence[Slice]
+) -> None:
+    """What maintenance does: new entries as base files, then per file group the difference as logs."""
+    if not store.view().commits:
+        entries = entries_of(kind, column, after)
+        with store.begin(shards={kind.partition: SHARDS}) as transaction:
+            for shard, table in enumerate(by_shard(kind, entries)):
+                transaction.add([transaction.writer.write_base(kind.partition, shard, [table.sort_by(KEY)])])
+            transaction.commit()
+        return
+    upserts, deletes = changes_of(kind, column, before, after)
+    with store.begin() as transaction:
+        for shard, (new, gone) in enumerate(
+            zip(by_shard(kind, upserts), by_shard(kind, deletes), strict=True)
+        ):
+            if not new.num_rows and not gone.num_rows:
+                continue
+            keys = gone.column(KEY).combine_chunks()
+            transaction.add([transaction.writer.write_log(kind.partition, shard, upserts=new, deletes=keys)])
+        transaction.commit()
+
+
+def changes_of(
+    kind: IndexKind, column: str, before: Sequence[Slice], after: Sequence[Slice]
+) -> tuple[pa.Table, pa.Table]:
+    old, new = ({piece.group: piece for piece in table} for table in (before, after))
+    upserts, deletes = [], []
+    for group in sorted({*old, *new}):
+        nothing = Slice((new.get(group) or old[group]).context, ())
+        described = [
+            describe(kind, nothing.context, batches_of(piece, column)) if piece else no_entries(kind)
+            for piece in (old.get(group), new.get(group))
+        ]
+        written, gone = diff_entries(described[0], described[1])
+        upserts.append(written)
+        deletes.append(pa.table({KEY: gone}))
+    return pa.concat_tables(upserts, promote_options="default"), pa.concat_tables(deletes)
+
+
+def no_entries(kind: IndexKind) -> pa.Table:
+    return as_entries(pa.table({KEY: pa.array([], pa.string())}), kind.partition).select(
+        [KEY, "type", *kind.payloads]
+    )
+
+
+def by_shard(kind: IndexKind, entries: pa.Table) -> list[pa.Table]:
+    shards = shards_of(kind.lookup_parts(entries.column(KEY).combine_chunks()), SHARDS)
+    return [entries.filter(pa.array(shards == shard)) for shard in range(SHARDS)]
+
+
+def refuted_by(
+    kind: IndexKind, column: str, table: Sequence[Slice], domain: Domain
+) -> frozenset[FileGroupId]:
+    """What a kind refutes of a table, all of it covered."""
+    lookup = kind.lookup(on(column, domain))
+    assert lookup is not None
+    entries = read_from(kind, entries_of(kind, column, table), lookup)
+    return kind.prune(on(column, domain), entries, [piece.covered for piece in table])

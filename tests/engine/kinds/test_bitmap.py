@@ -1,0 +1,258 @@
+"""Bitmaps: RFC-92's keys and example, rows composed by AND, OR and NOT, and file groups nobody can tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from pyroaring import BitMap
+
+from hudi_index.catalog.definition import Kind
+from hudi_index.kinds import Bitmap, IndexKind, SliceContext, describe, kind_of, negated
+from hudi_index.predicate.domain import Domain, Range
+from hudi_index.table import ROW_POSITION, FileGroupId
+from tests.engine.kinds.laws import IndexKindLaws, content_of, entries_of, read_from, refuted_by
+from tests.engine.kinds.rows import (
+    COLUMNS,
+    NAN,
+    Slice,
+    batches_of,
+    definition_of,
+    domains,
+    kind_over,
+    on,
+    rows_of,
+    slice_of,
+    slices,
+)
+
+
+class TestLaws(IndexKindLaws):
+    is_exact = True
+
+    def kind(self, column: str) -> IndexKind:
+        return bitmap_over(column)
+
+
+class TestLawsOfTooManyValues(IndexKindLaws):
+    columns = ("text", "number")
+
+    def kind(self, column: str) -> IndexKind:
+        return bitmap_over(column, max_values="2")
+
+
+def bitmap_over(*columns: str, **options: str) -> Bitmap:
+    kind = kind_over(Kind.BITMAP, *columns, **options)
+    assert isinstance(kind, Bitmap)
+    return kind
+
+
+def positions(
+    kind: Bitmap, column: str, table: list[Slice], domain: Domain
+) -> dict[FileGroupId, BitMap | None]:
+    lookup = kind.lookup(on(column, domain))
+    assert lookup is not None
+    # With entries of other values and columns beside: a planner may read for several constraints at once.
+    entries = entries_of(kind, column, table)
+    found = kind.positions(on(column, domain), entries, [piece.covered for piece in table])
+    alone = read_from(kind, entries, lookup)
+    assert kind.positions(on(column, domain), alone, [piece.covered for piece in table]) == found
+    return found
+
+
+def test_keys_are_the_rfcs() -> None:
+    kind = kind_of(definition_of(Kind.BITMAP, "store_type"), {"store_type": pa.string()})
+    batch = pa.RecordBatch.from_pydict({"store_type": ["grocery"], ROW_POSITION: pa.array([0], pa.int64())})
+    keys = [
+        describe(kind, SliceContext(FileGroupId(path, "2aa10971-11b2-41b3-9baf-ab33c0000144-0"), 1), [batch])
+        .column("key")
+        .to_pylist()
+        for path in ("20250401", "")
+    ]
+
+    assert keys == [
+        ["store_type$grocery$20250401$2aa10971-11b2-41b3-9baf-ab33c0000144-0"],
+        ["store_type$grocery$.$2aa10971-11b2-41b3-9baf-ab33c0000144-0"],
+    ]
+    assert kind.partition == "bitmap_index"
+
+
+PEOPLE = {
+    # Both values on different rows; both on one row; one of them only.
+    0: [("female", "bike"), ("male", "car")],
+    1: [("female", "car"), ("male", "walk"), ("female", None)],
+    2: [("female", "walk")],
+}
+
+
+def people() -> tuple[Bitmap, pa.Table, list[Slice]]:
+    kind = kind_of(
+        definition_of(Kind.BITMAP, "gender", "commute_type"),
+        {"gender": pa.string(), "commute_type": pa.string()},
+    )
+    assert isinstance(kind, Bitmap)
+    table = [slice_of(place, rows_of(*rows)) for place, rows in PEOPLE.items()]
+    entries = [
+        describe(
+            kind,
+            piece.context,
+            [
+                pa.RecordBatch.from_pydict(
+                    {
+                        ROW_POSITION: pa.array(range(len(rows)), pa.int64()),
+                        "gender": [gender for gender, _ in rows],
+                        "commute_type": pa.array([commute for _, commute in rows], pa.string()),
+                    }
+                )
+            ],
+        )
+        for piece, rows in zip(table, PEOPLE.values(), strict=True)
+    ]
+    return kind, pa.concat_tables(entries), table
+
+
+def test_the_rfcs_example_of_women_who_commute_by_car() -> None:
+    kind, entries, table = people()
+    covered = [piece.covered for piece in table]
+    women, by_car = (
+        kind.positions(on(column, Domain.points([value])), entries, covered)
+        for column, value in (("gender", "female"), ("commute_type", "car"))
+    )
+
+    assert [women[piece.group] for piece in table] == [BitMap([0]), BitMap([0, 2]), BitMap([0])]
+    both = {group: rows & (by_car[group] or BitMap()) for group, rows in women.items() if rows is not None}
+    # The first holds a woman and a car, on different rows.
+    assert [bool(both[piece.group]) for piece in table] == [False, True, False]
+    assert not kind.prune(on("gender", Domain.points(["female"])), entries, covered)
+
+
+def test_not_is_taken_from_the_row_count() -> None:
+    kind, entries, table = people()
+    covered = [piece.covered for piece in table]
+    by_car = kind.positions(on("commute_type", Domain.points(["car"])), entries, covered)
+    unknown = kind.positions(on("commute_type", Domain.null()), entries, covered)
+
+    others = {piece.group: negated(by_car[piece.group], len(piece.rows)) for piece in table}
+
+    assert [others[piece.group] for piece in table] == [BitMap([0]), BitMap([1, 2]), BitMap([0])]
+    # SQL's `commute_type <> 'car'` leaves null out.
+    assert (others[table[1].group] or BitMap()) - (unknown[table[1].group] or BitMap()) == BitMap([1])
+    assert negated(None, 3) is None
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_positions_are_exact_or_unknown(column: str) -> None:
+    kind = bitmap_over(column)
+
+    @settings(max_examples=settings.default.max_examples // 4)
+    @given(slices(column), domains(column))
+    def check(table: list[Slice], domain: Domain) -> None:
+        for group, rows in positions(kind, column, table, domain).items():
+            (piece,) = (each for each in table if each.group == group)
+            expected = BitMap(place for place, row in enumerate(piece.rows) if domain.contains(row.value))
+            assert rows is None or rows == expected
+            if all(each.is_point for each in domain.ranges):
+                assert rows is not None
+
+    check()
+
+
+def test_rows_beside_a_bound_that_was_cut_are_unknown() -> None:
+    long = "x" * 2000
+    piece = slice_of(0, rows_of(long + "a", long + "b", long + "c"))
+    for each in (Range.above(long + "b"), Range.at_most(long + "b")):
+        assert positions(bitmap_over("text"), "text", [piece], Domain.of([each])) == {piece.group: None}
+        assert not refuted_by(bitmap_over("text"), "text", [piece], Domain.of([each]))
+
+
+def test_null_has_a_bitmap_of_its_own() -> None:
+    piece = slice_of(0, rows_of(None, "!", None))
+
+    assert positions(bitmap_over("text"), "text", [piece], Domain.null()) == {piece.group: BitMap([0, 2])}
+    assert positions(bitmap_over("text"), "text", [piece], Domain.points(["!"])) == {piece.group: BitMap([1])}
+
+
+def test_equal_values_share_a_bitmap() -> None:
+    piece = slice_of(0, rows_of(0.0, -0.0, NAN, -NAN, 1.0))
+
+    assert positions(bitmap_over("real"), "real", [piece], Domain.points([0.0])) == {
+        piece.group: BitMap([0, 1])
+    }
+    assert positions(bitmap_over("real"), "real", [piece], Domain.points([NAN])) == {
+        piece.group: BitMap([2, 3])
+    }
+
+
+def test_a_value_that_stands_nowhere_has_no_rows() -> None:
+    piece = slice_of(0, rows_of("a"))
+
+    assert positions(bitmap_over("text"), "text", [piece], Domain.points(["b"])) == {piece.group: BitMap()}
+    assert positions(bitmap_over("text"), "text", [piece], Domain.none()) == {piece.group: BitMap()}
+
+
+def test_a_file_group_with_too_many_values_is_never_refuted() -> None:
+    kind = bitmap_over("text", max_values="2")
+    many, few = slice_of(0, rows_of("a", "b", "c")), slice_of(1, rows_of("a", "b", None, "a"))
+    table = [many, few]
+
+    assert len(content_of(kind, entries_of(kind, "text", [many]))) == 1
+    assert len(content_of(kind, entries_of(kind, "text", [few]))) == 3
+    for domain in (Domain.points(["z"]), Domain.null(), Domain.of([Range.below("a")]), Domain.none()):
+        assert many.group not in refuted_by(kind, "text", table, domain)
+        assert positions(kind, "text", table, domain)[many.group] is None
+    assert refuted_by(kind, "text", table, Domain.points(["z"])) == {few.group}
+
+
+# The values that sort next to the marker, and the text that looks like it.
+@pytest.mark.parametrize("value", ["%~", "%", "%25~", "~", "$", "&", "'"])
+def test_no_value_is_taken_for_the_marker(value: str) -> None:
+    piece = slice_of(0, rows_of(value))
+
+    assert refuted_by(bitmap_over("text"), "text", [piece], Domain.points(["a"])) == {piece.group}
+    assert positions(bitmap_over("text"), "text", [piece], Domain.points([value])) == {
+        piece.group: BitMap([0])
+    }
+
+
+def test_entries_of_other_columns_do_not_count() -> None:
+    kind, entries, table = people()
+    covered = [piece.covered for piece in table]
+
+    assert kind.prune(on("commute_type", Domain.points(["female"])), entries, covered) == {
+        each.group for each in table
+    }
+
+
+def test_a_bitmap_that_nobody_can_read_is_unknown() -> None:
+    kind, piece = bitmap_over("text"), slice_of(0, rows_of("a"))
+    entries = entries_of(kind, "text", [piece])
+    struct = entries.schema.field("BitmapIndexMetadata").type
+    odd: list[Any] = [None, {"bitmap": None}, {"bitmap": b""}, {"bitmap": b"odd"}]
+    for payload in odd:
+        doubtful = entries.set_column(2, "BitmapIndexMetadata", pa.array([payload], struct))
+        assert kind.positions(on("text", Domain.points(["a"])), doubtful, [piece.covered]) == {
+            piece.group: None
+        }
+        assert not kind.prune(on("text", Domain.points(["a"])), doubtful, [piece.covered])
+
+
+def test_bytes_do_not_depend_on_batches() -> None:
+    values = ["a"] * 70_000 + ["b", "a"] * 5000 + [None] * 3
+    piece = slice_of(0, rows_of(*values))
+    kind = bitmap_over("text")
+    whole = content_of(kind, describe(kind, piece.context, batches_of(piece, "text")))
+    cut = content_of(kind, describe(kind, piece.context, batches_of(piece, "text", range(0, 80_000, 7_001))))
+
+    assert whole == cut
+    # 70,000 rows in a run and 5,000 apart: 16 bytes and 2 each.
+    assert len(whole["text$a" + kind.owner_suffix(piece.context)]["BitmapIndexMetadata"]["bitmap"]) < 12_000
+
+
+def test_bitmaps_are_portable() -> None:
+    piece, kind = slice_of(0, rows_of("a", "b", "a")), bitmap_over("text")
+    entry = content_of(kind, entries_of(kind, "text", [piece]))["text$a" + kind.owner_suffix(piece.context)]
+
+    # Roaring's interchange format: cookie, one container, its key, cardinality - 1, offset, two values.
+    assert entry["BitmapIndexMetadata"]["bitmap"].hex() == "3a30000001000000000001001000000000000200"

@@ -1,0 +1,129 @@
+"""Bloom filters: point look-ups, the same bytes everywhere, and what they leave unanswered."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from hudi_index.catalog.definition import Kind
+from hudi_index.kinds import BloomFilters, IndexKind, describe
+from hudi_index.kinds.bloom_filters import TYPE
+from hudi_index.predicate.domain import Domain, Range
+from tests.engine.kinds.laws import IndexKindLaws, content_of, entries_of, refuted_by
+from tests.engine.kinds.rows import NAN, Slice, batches_of, kind_over, on, rows_of, slice_of, starting_with
+
+
+class TestLaws(IndexKindLaws):
+    def kind(self, column: str) -> IndexKind:
+        return kind_over(Kind.BLOOM_FILTERS, column)
+
+
+GOLDEN = "3ec0e7d09d0d80d0b47664f6e4d7197426a2e30ac48d25187ba3a5004aa490ac"
+
+
+def filter_of(piece: Slice, column: str = "text", **options: str) -> bytes:
+    kind = kind_over(Kind.BLOOM_FILTERS, column, **options)
+    (entry,) = content_of(kind, describe(kind, piece.context, batches_of(piece, column))).values()
+    payload: dict[str, Any] = entry["BloomFilterMetadata"]
+    assert payload["type"] == TYPE
+    data: bytes = payload["bloomFilter"]
+    return data
+
+
+def test_key() -> None:
+    kind, piece = kind_over(Kind.BLOOM_FILTERS, "text"), slice_of(3, rows_of("a"))
+
+    assert list(content_of(kind, describe(kind, piece.context, batches_of(piece, "text")))) == ["text$.$f-11"]
+
+
+# A filter that another release or machine would read differently would lose rows: these bytes are for ever.
+def test_bytes_are_the_same_everywhere() -> None:
+    words = [f"word {number}" for number in range(1000)]
+    data = filter_of(slice_of(0, rows_of(*words, None)))
+
+    assert len(data) == 1208
+    assert hashlib.sha256(data).hexdigest() == GOLDEN
+
+
+def test_order_and_repetition_do_not_matter() -> None:
+    one, other = slice_of(0, rows_of("a", "b", None)), slice_of(0, rows_of(None, "b", "a", "a", "b"))
+
+    assert filter_of(one) == filter_of(other)
+    assert filter_of(slice_of(0, rows_of(0.0, NAN)), "real") == filter_of(
+        slice_of(0, rows_of(-NAN, -0.0)), "real"
+    )
+
+
+def test_the_rate_is_kept() -> None:
+    kind, piece = kind_over(Kind.BLOOM_FILTERS, "number"), slice_of(0, rows_of(*range(2000)))
+    entries = entries_of(kind, "number", [piece])
+    lost = [
+        kind.prune(on("number", Domain.points([number])), entries, [piece.covered])
+        for number in range(5000, 7000)
+    ]
+
+    assert sum(not each for each in lost) < 2000 * 0.02
+    assert len(filter_of(piece, "number", false_positive_rate="0.0001")) > 1.5 * len(
+        filter_of(piece, "number")
+    )
+
+
+def test_null_is_a_member() -> None:
+    kind, table = (
+        kind_over(Kind.BLOOM_FILTERS, "text"),
+        [slice_of(0, rows_of("!")), slice_of(1, rows_of(None))],
+    )
+
+    assert refuted_by(kind, "text", table, Domain.null()) == {table[0].group}
+    assert refuted_by(kind, "text", table, Domain.points(["!"])) == {table[1].group}
+    assert not refuted_by(kind, "text", table, Domain.of([Range.equal("!")], has_null=True))
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [Domain.not_null(), Domain.of([Range.above("a")]), Domain.of([starting_with("a")]), Domain.all()],
+)
+def test_ranges_are_not_answered(domain: Domain) -> None:
+    kind, piece = kind_over(Kind.BLOOM_FILTERS, "text"), slice_of(0, rows_of("b"))
+
+    assert kind.lookup(on("text", domain)) is None
+    assert not kind.prune(on("text", domain), entries_of(kind, "text", [piece]), [piece.covered])
+
+
+def test_a_filter_that_nobody_understands_refutes_nothing() -> None:
+    kind, piece = kind_over(Kind.BLOOM_FILTERS, "text"), slice_of(0, rows_of("b"))
+    entries, wanted = entries_of(kind, "text", [piece]), on("text", Domain.points(["a"]))
+    struct = entries.schema.field("BloomFilterMetadata").type
+    data = entries.column("BloomFilterMetadata").to_pylist()[0]["bloomFilter"]
+
+    assert kind.prune(wanted, entries, [piece.covered])
+    for odd in (
+        None,
+        {"type": TYPE, "bloomFilter": None},
+        {"type": TYPE, "bloomFilter": b"x"},
+        {"type": "?", "bloomFilter": data},
+    ):
+        column = pa.array([odd], struct)
+        assert not kind.prune(wanted, entries.set_column(2, "BloomFilterMetadata", column), [piece.covered])
+
+
+def test_a_file_group_without_a_filter_is_kept() -> None:
+    kind, table = (
+        kind_over(Kind.BLOOM_FILTERS, "text"),
+        [slice_of(0, rows_of("b")), slice_of(1, rows_of("b"))],
+    )
+    entries = entries_of(kind, "text", table[:1])
+
+    found = kind.prune(on("text", Domain.points(["a"])), entries, [piece.covered for piece in table])
+
+    assert found == {table[0].group}
+
+
+def test_options() -> None:
+    kind = kind_over(Kind.BLOOM_FILTERS, "text", false_positive_rate="0.2")
+
+    assert isinstance(kind, BloomFilters)
+    assert kind.false_positive_rate == 0.2

@@ -1,0 +1,195 @@
+"""The record index: keys by text, owners by number, and what it leaves unanswered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import pyarrow as pa
+import pytest
+from hypothesis import strategies as st
+
+from hudi_index.catalog.definition import Kind
+from hudi_index.kinds import IndexKind, RecordIndex, describe, kind_of
+from hudi_index.predicate.domain import Constraint, Domain, Range, Term
+from hudi_index.table import RECORD_KEY
+from tests.engine.kinds.laws import IndexKindLaws, content_of, entries_of, read_from
+from tests.engine.kinds.rows import (
+    GROUPS,
+    ORDERING,
+    RECORD_KEYS,
+    Row,
+    batches_of,
+    definition_of,
+    domains_of,
+    kind_over,
+    on,
+    slice_of,
+)
+
+PLAIN = kind_over(Kind.RECORD_INDEX, "id")
+
+
+class TestLaws(IndexKindLaws):
+    columns = ("number",)
+    is_exact = True
+
+    def kind(self, column: str) -> IndexKind:
+        return PLAIN
+
+    def domains(self, column: str) -> st.SearchStrategy[Domain]:
+        return domains_of(st.sampled_from(RECORD_KEYS) | st.text(max_size=2), has_prefixes=True)
+
+    def constraint(self, column: str, domain: Domain) -> Constraint:
+        return on(RECORD_KEY, domain)
+
+    def matches(self, column: str, domain: Domain) -> Callable[[Row], bool]:
+        return lambda row: domain.contains(row.record_key)
+
+
+class TestPartitionedLaws(TestLaws):
+    def kind(self, column: str) -> IndexKind:
+        return partitioned().within(group.partition_path for group, _ in GROUPS)  # type: ignore[arg-type]
+
+
+def partitioned() -> RecordIndex:
+    kind = kind_over(Kind.RECORD_INDEX, "id", partitioned="true")
+    assert isinstance(kind, RecordIndex)
+    return kind
+
+
+def over_field(data_type: pa.DataType) -> IndexKind:
+    definition = definition_of(Kind.RECORD_INDEX, "id")
+    return kind_of(definition, {"id": data_type}, record_key_field="id")
+
+
+def kept(kind: IndexKind, constraint: Constraint, *rows: list[Row]) -> set[int]:
+    """The places of the file groups that are kept."""
+    table = [slice_of(place, each) for place, each in enumerate(rows)]
+    lookup = kind.lookup(constraint)
+    assert lookup is not None
+    entries = read_from(kind, entries_of(kind, "number", table), lookup)
+    refuted = kind.prune(constraint, entries, [piece.covered for piece in table])
+    return {place for place, piece in enumerate(table) if piece.group not in refuted}
+
+
+def test_keys_end_with_the_number_of_the_file_group() -> None:
+    piece = slice_of(0, [Row("k$1", 1)])
+
+    assert list(content_of(PLAIN, describe(PLAIN, piece.context, batches_of(piece, "number")))) == ["k%241$1"]
+
+
+def test_keys_of_a_partitioned_index_begin_with_the_partition() -> None:
+    kind = partitioned()
+    pieces = [slice_of(2, [Row("k", 1)]), slice_of(3, [Row("k", 1)])]
+
+    assert list(content_of(kind, entries_of(kind, "number", pieces))) == ["a%24b=%2524$k$111", ".$k$2"]
+
+
+def test_a_repeated_record_key_keeps_its_largest_ordering_value() -> None:
+    rows = [
+        Row("k", 1, 2, "07"),
+        Row("k", 1, 5, "01"),
+        Row("k", 1, None, "09"),
+        Row("k", 1, 5, "03"),
+        Row("l", 1),
+    ]
+    piece = slice_of(0, rows)
+
+    entries = content_of(PLAIN, describe(PLAIN, piece.context, batches_of(piece, "number")))
+
+    assert entries["k$1"]["recordIndexMetadata"] == {"orderingValue": f"8{5:015x}", "instantTime": "03"}
+    assert entries["l$1"]["recordIndexMetadata"]["orderingValue"] == "!"
+
+
+def test_several_ordering_fields_are_joined() -> None:
+    kind = kind_of(definition_of(Kind.RECORD_INDEX, "id"), {}, (ORDERING, "number"))
+    piece = slice_of(0, [Row("k", 3, 2)])
+
+    (entry,) = content_of(kind, describe(kind, piece.context, batches_of(piece, "number"))).values()
+
+    assert entry["recordIndexMetadata"]["orderingValue"] == f"8{2:015x}$8{3:015x}"
+
+
+def test_a_table_without_commit_times_has_entries_without_them() -> None:
+    piece = slice_of(0, [Row("k", 1)])
+    batches = [batch.drop_columns(["_hoodie_commit_time"]) for batch in batches_of(piece, "number")]
+
+    (entry,) = content_of(PLAIN, describe(PLAIN, piece.context, batches)).values()
+
+    assert entry["recordIndexMetadata"]["instantTime"] is None
+
+
+def test_a_record_key_in_two_file_groups_keeps_both() -> None:
+    wanted = on(RECORD_KEY, Domain.points(["k"]))
+
+    assert kept(PLAIN, wanted, [Row("k", 1)], [Row("k", 2), Row("l", 1)], [Row("l", 1)]) == {0, 1}
+
+
+# A8, #10955: IN on a column that is not the key was answered as if it were.
+def test_constraints_on_other_columns_are_not_answered() -> None:
+    for term in ("number", "id", "idx"):
+        constraint = on(term, Domain.points(["k"]))
+        entries = entries_of(PLAIN, "number", [slice_of(0, [Row("l", 1)])])
+        assert PLAIN.lookup(constraint) is None
+        assert not PLAIN.prune(constraint, entries, [slice_of(0, []).covered])
+
+
+# A9, #12234: a composite key is one text; its fields alone are not answered.
+def test_a_composite_key_is_answered_as_a_whole() -> None:
+    assert kept(
+        PLAIN, on(RECORD_KEY, Domain.points(["id:1,b:2"])), [Row("id:1,b:2", 1)], [Row("id:1,b:3", 1)]
+    ) == {0}
+    assert PLAIN.lookup(on("id", Domain.points(["1"]))) is None
+
+
+def test_the_key_field_is_answered_where_the_record_key_is_its_text() -> None:
+    rows = [Row("9", 1)], [Row("10", 1)], [Row("11", 1)]
+
+    assert kept(over_field(pa.string()), on("id", Domain.of([Range.above("10")])), *rows) == {0, 2}
+    assert kept(over_field(pa.int64()), on("id", Domain.points([10, 11])), *rows) == {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("data_type", "domain"),
+    [
+        (pa.int64(), Domain.of([Range.above(9)])),
+        (pa.int64(), Domain.points(["9"])),
+        (pa.int64(), Domain.points([True])),
+        (pa.int64(), Domain.points([9.0])),
+        (pa.int64(), Domain.null()),
+        (pa.string(), Domain.null()),
+        (pa.string(), Domain.points([9])),
+        (pa.float64(), Domain.points([9.0])),
+        (pa.timestamp("us"), Domain.points([9])),
+    ],
+)
+def test_what_the_key_field_leaves_unanswered(data_type: pa.DataType, domain: Domain) -> None:
+    assert over_field(data_type).lookup(Constraint(Term("id"), domain)) is None
+
+
+def test_a_partitioned_index_refutes_only_where_it_looked() -> None:
+    kind, wanted = partitioned(), on(RECORD_KEY, Domain.points(["k"]))
+    rows = [Row("l", 1)], [Row("k", 1)], [Row("l", 1)], [Row("l", 1)]
+
+    assert kind.lookup(wanted) is None
+    assert kept(kind.within(["2025/04/01"]), wanted, *rows) == {1, 2, 3}
+    assert kept(kind.within(["2025/04/01", ""]), wanted, *rows) == {1, 2}
+    assert kept(kind.within([]), wanted, *rows) == {0, 1, 2, 3}
+
+
+# A16, #19013: with several record keys, each was looked for in the first one's shard.
+def test_each_wanted_key_names_its_own_shard() -> None:
+    constraint = on(RECORD_KEY, Domain.points(["k", "l", "x" * 1500]))
+    for kind in (PLAIN, partitioned().within(["", "2025/04/01"])):
+        lookup = kind.lookup(constraint)
+        assert lookup is not None
+        keys = pa.array([f"{each.low}7" for _, each in lookup.ranges])
+        assert kind.lookup_parts(keys).to_pylist() == [part for part, _ in lookup.ranges]
+
+
+def columns_of(kinds: Collection[IndexKind]) -> set[tuple[str, ...]]:
+    return {kind.columns for kind in kinds}
+
+
+def test_columns() -> None:
+    assert columns_of([PLAIN, partitioned()]) == {(ORDERING, "_hoodie_commit_time")}

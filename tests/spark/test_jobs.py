@@ -1,0 +1,128 @@
+"""The job scripts under spark-submit: on this machine's cores, and on a cluster of separate processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hudi_index.engine import IndexedTable
+from hudi_index.metadata_table import MetadataTable
+from hudi_index.spark.java import ensure_java
+from tests.lifecycle.support import check_indexes
+from tests.parity.tables import COW, MOR, HudiTable, hostile_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+JOBS = Path(__file__).parents[2] / "spark_jobs"
+BIN = Path(sys.executable).parent
+
+
+def _environment() -> dict[str, str]:
+    ensure_java()
+    wanted = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    return {**os.environ, **wanted}
+
+
+def _submit(master: str, script: str, *arguments: str, code: int = 0) -> dict[str, Any]:
+    """Run a job; its exit code must be `code`. Returns the last line of stdout."""
+    command = [str(BIN / "spark-submit"), "--master", master, "--conf", "spark.ui.enabled=false"]
+    command += ["--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.sql.shuffle.partitions=2"]
+    done = subprocess.run(
+        [*command, str(JOBS / script), *arguments],
+        env=_environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr[-3000:]
+    report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return report
+
+
+@pytest.fixture
+def hudi(spark: SparkSession, tmp_path: Path) -> HudiTable:
+    hudi = HudiTable(spark, tmp_path / "t", MOR)
+    hudi.bulk_insert(hostile_rows(range(24)))
+    return hudi
+
+
+def test_jobs_create_maintain_compact_and_drop(hudi: HudiTable, tmp_path: Path) -> None:
+    table = ["--table", str(hudi.path)]
+    statement = "CREATE INDEX by_name ON t (name)"
+    kept = tmp_path / "report.json"
+    report = _submit("local[2]", "initialize.py", *table, "--statement", statement, "--report", str(kept))
+    assert report["indexes"] == ["by_name"]
+    assert json.loads(kept.read_text()) == report
+    failed = _submit("local[2]", "initialize.py", *table, "--statement", statement, code=2)
+    assert failed["kind"] == "IndexExistsError"
+    hudi.upsert(hostile_rows(range(4), ts=2, salt=1))
+    with MetadataTable.of(IndexedTable.open(hudi.path).storage).begin():
+        assert _submit("local[2]", "maintain.py", *table, code=4)["kind"] == "LeaseHeldError"
+    assert _submit("local[2]", "maintain.py", *table)["file_groups_changed"] == 3
+    assert _submit("local[2]", "compact.py", *table, "--force")["commit"]
+    check_indexes(IndexedTable.open(hudi.path).storage)
+    assert _submit("local[2]", "drop.py", *table, "--index", "by_name")["indexes"] == ["by_name"]
+    assert IndexedTable.open(hudi.path).indexes() == ()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[str]:
+    """A standalone master and two workers on loopback; executors are processes of their own."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    master = f"spark://127.0.0.1:{port}"
+    deploy = "org.apache.spark.deploy"
+    commands = [
+        [f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"],
+        *(
+            [
+                *(f"{deploy}.worker.Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "1g"),
+                *("--webui-port", "0", "--work-dir", str(tmp_path / f"worker-{number}"), master),
+            ]
+            for number in range(2)
+        ),
+    ]
+    log = (tmp_path / "cluster.log").open("wb")
+    processes = [
+        subprocess.Popen([str(BIN / "spark-class"), *command], env=_environment(), stdout=log, stderr=log)
+        for command in commands
+    ]
+    try:
+        deadline = time.monotonic() + 60
+        while len(re.findall("Registering worker", (tmp_path / "cluster.log").read_text())) < 2:
+            assert time.monotonic() < deadline, (tmp_path / "cluster.log").read_text()[-2000:]
+            time.sleep(0.2)
+        yield master
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.wait(30)
+        log.close()
+
+
+def test_jobs_run_on_a_standalone_cluster(spark: SparkSession, cluster: str, tmp_path: Path) -> None:
+    hudi = HudiTable(spark, tmp_path / "t", COW)
+    hudi.bulk_insert(hostile_rows(range(24)))
+    table = ["--table", str(hudi.path)]
+    statement = "CREATE INDEX by_name ON t (name) OPTIONS (shards = 3)"
+    assert _submit(cluster, "initialize.py", *table, "--statement", statement)["rows_read"] == 24
+    hudi.upsert(hostile_rows(range(6), ts=2, salt=1))
+    assert _submit(cluster, "maintain.py", *table)["file_groups_changed"] == 3
+    check_indexes(IndexedTable.open(hudi.path).storage)
