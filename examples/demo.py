@@ -1,8 +1,9 @@
-"""Two small Hudi tables, written by Hudi on Spark and read back without Spark or a JVM.
+"""Two small Hudi tables with indexes, written with Spark and read back without Spark or a JVM.
 
 The tables hold the trips of RFC-77's examples: one is copy-on-write, one merge-on-read. Eight trips are
-inserted, then one commit corrects two fares and adds a trip. What that did to the files is then shown:
-copy-on-write made new base files, merge-on-read a log file where rows only changed.
+inserted and indexes are created; then one commit corrects two fares and adds a trip, and maintenance brings
+the indexes in step. What that did is then shown: copy-on-write made new base files, merge-on-read a log file
+where rows only changed, and maintenance read only the file groups that changed.
 
 Run it with `make demo`. It starts afresh each time and leaves its tables in `.demo/`.
 """
@@ -18,6 +19,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hudi_index import IndexedTable
 from hudi_index.spark.session import SHORT_RUN, local_session
 from hudi_index.storage import Storage
 from hudi_index.table import Snapshot
@@ -47,6 +49,12 @@ CORRECTIONS = [
     ("c8abbe79", 1695115999999, "rider-J", "driver-T", 20.00, "chennai"),
     ("5f1b2d77", 1695600000000, "rider-B", "driver-N", 12.40, "chennai"),
 ]
+INDEXES = [
+    "CREATE INDEX by_rider ON trips (rider)",
+    "CREATE INDEX fares ON trips USING column_stats (fare, ts)",
+    "CREATE INDEX drivers ON trips USING bitmap (driver)",
+    "CREATE FUNCTION INDEX hour_of_day ON trips USING bitmap (hour(timestamp_millis(ts)))",
+]
 
 
 def main() -> int:
@@ -54,7 +62,7 @@ def main() -> int:
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir()
     started = time.monotonic()
-    print(f"Writing {' and '.join(TABLE_TYPES)} with Hudi on Spark …")
+    print(f"Writing {' and '.join(TABLE_TYPES)} with Hudi on Spark, with {len(INDEXES)} indexes each …")
     try:
         write_tables()
     except Exception:
@@ -70,7 +78,7 @@ def main() -> int:
 
 
 def write_tables() -> None:
-    """Make each table with one insert and one upsert."""
+    """Make each table with one insert, its indexes, one upsert and the maintenance after it."""
     with output_to(SPARK_LOG):
         spark = local_session("hudi-index-demo", settings={**SHORT_RUN, "spark.log.level": "ERROR"})
     try:
@@ -92,9 +100,21 @@ def write_table(spark: SparkSession, path: Path, table_type: str) -> None:
         "hoodie.metadata.enable": "false",
         "hoodie.embed.timeline.server": "false",
     }
-    for operation, rows in (("insert", TRIPS), ("upsert", CORRECTIONS)):
+
+    def write(operation: str, rows: Sequence[tuple[object, ...]]) -> None:
         writer = spark.createDataFrame(rows, SCHEMA).write.format("hudi").options(**options)
         writer.option("hoodie.datasource.write.operation", operation).mode("append").save(str(path))
+
+    write("insert", TRIPS)
+    table = IndexedTable.open(path)
+    for statement in INDEXES:
+        table.sql(statement, spark=spark)
+    write("upsert", CORRECTIONS)
+    report = table.maintain(spark=spark)
+    print(
+        f"  {path.name}: maintenance read {report.rows_read} rows of {report.file_groups_changed} changed "
+        f"file groups, wrote {report.entries_added} entries and removed {report.entries_removed}"
+    )
 
 
 def show_table(path: Path) -> None:
@@ -134,6 +154,15 @@ def show_table(path: Path) -> None:
         [
             (city, len(rows), f"{sum(fare for _, fare in rows):.2f}", " ".join(sorted(r for r, _ in rows)))
             for city, rows in sorted(trips.items())
+        ],
+    )
+    status = IndexedTable.open(path).status()
+    print_rows(
+        f"indexes, {'in step with' if status.is_fresh else 'behind'} the table",
+        ("index", "kind", "on", "state", "entries", "bytes", "log files"),
+        [
+            (each.name, each.kind, each.on, each.state, each.entries_written, each.bytes, each.log_files)
+            for each in status.indexes
         ],
     )
 

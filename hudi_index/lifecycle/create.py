@@ -12,7 +12,7 @@ from hudi_index.catalog import Catalog, IndexState, Kind
 from hudi_index.entries import SEPARATOR, encode_text
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.entries.schema import KEY
-from hudi_index.errors import IndexExistsError, InvalidDefinitionError
+from hudi_index.errors import ConflictError, IndexExistsError, InvalidDefinitionError
 from hudi_index.jobs import JobReport
 from hudi_index.lifecycle.maintain import bring_up_to_date, described
 from hudi_index.lifecycle.partitions import PARTITION_STATS, is_merged
@@ -49,7 +49,12 @@ def create(
         if existing:
             catalog.remove(existing.name, index_id=existing.id)
         stored = catalog.add(wanted)
-    _build(storage, executor, report, stored)
+    try:
+        _build(storage, executor, report, stored)
+    except ConflictError:
+        # Nothing was built, and the caller will come again: leave nothing that looks like a build under way.
+        catalog.remove(stored.name, index_id=stored.id)
+        raise
     return report
 
 

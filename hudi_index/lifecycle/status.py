@@ -82,7 +82,7 @@ def status(storage: Storage) -> TableStatus:
         latest_instant=latest.requested_time if latest else None,
         indexed_instant=indexed,
         commits_behind=len(behind) if uncovered else 0,
-        seconds_behind=_age(behind[0].completed_time) if uncovered and behind else 0.0,
+        seconds_behind=_age(behind[0].completed_time, state) if uncovered and behind else 0.0,
         file_groups=len(state.snapshot.slices),
         file_groups_uncovered=len(uncovered),
         bytes_uncovered=sum(piece.size for piece in uncovered),
@@ -107,9 +107,9 @@ def _index_status(definition: IndexDefinition, partition: PartitionStatus | None
     )
 
 
-def _age(instant: str | None) -> float:
-    """Seconds since an instant of the table; its time zone is taken for UTC."""
-    if not instant:
-        return 0.0
-    moment = datetime.strptime(instant[:14], "%Y%m%d%H%M%S").replace(tzinfo=timezone.utc)
-    return max(0.0, (datetime.now(timezone.utc) - moment).total_seconds())
+def _age(instant: str, state: IndexedState) -> float:
+    """Seconds since an instant. Hudi writes instants in the writer's local time unless told otherwise."""
+    moment = datetime.strptime(instant[:14], "%Y%m%d%H%M%S")  # noqa: DTZ007  the zone comes next
+    zone = state.snapshot.config.properties.get("hoodie.table.timeline.timezone", "LOCAL").upper()
+    aware = moment.replace(tzinfo=timezone.utc) if zone == "UTC" else moment.astimezone()
+    return max(0.0, (datetime.now(timezone.utc) - aware).total_seconds())

@@ -59,10 +59,13 @@ class Conditions:
             left, operator, right = right, operator.mirrored, left
         if not isinstance(right, Literal):
             return self._operands.unknown(tokens, "it compares two values of the row", left, right)
-        if right.value is None:
-            return self.is_null(left, tokens) if operator is Operator.SAME else NULL
+        if right.value is None and operator is not Operator.SAME:
+            return NULL
+        # A null with a type may make Spark cast the term to it, and null of values that don't fit.
         if isinstance(left, Term):
-            return Compare(operator, left, right)
+            return IsNull(left) if right.type == types.NULL else Compare(operator, left, right)
+        if right.value is None:
+            return self.is_null(left, tokens)
         if isinstance(left, Literal):
             return self._constant(left, operator, right, tokens)
         if right.type == types.BOOLEAN and not isinstance(left, Unknown):

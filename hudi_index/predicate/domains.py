@@ -25,6 +25,8 @@ from hudi_index.predicate.expression import (
 from hudi_index.predicate.widening import domain_of_comparison, rising_cast
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hudi_index.predicate.times import SessionZone
     from hudi_index.predicate.types import SqlType
 
@@ -33,6 +35,7 @@ __all__ = ["Leaf", "all_but", "domain_of", "prefix_of", "prefix_range"]
 Leaf: TypeAlias = Compare | In | IsNull | StartsWith | Like | BooleanTerm
 
 _EQUALITIES = (Operator.EQUAL, Operator.NOT_EQUAL, Operator.SAME, Operator.DISTINCT)
+_TIMES = (types.DATE, types.TIMESTAMP, types.TIMESTAMP_NTZ)
 _NULL_SAFE = {Operator.SAME: Operator.EQUAL, Operator.DISTINCT: Operator.NOT_EQUAL}
 
 
@@ -40,7 +43,7 @@ def domain_of(leaf: Leaf, zone: SessionZone) -> Domain | None:
     """The values for which a bound leaf is true; None if they can't be told exactly."""
     term = bound_term(leaf.term)
     if isinstance(leaf, IsNull):
-        return _nulls(term, zone, is_negated=leaf.is_negated)
+        return _nulls(term.type, term.casts, zone, is_negated=leaf.is_negated)
     if not _type_of(term).is_ordered:
         return None
     if isinstance(leaf, Compare):
@@ -69,11 +72,13 @@ def _type_of(term: BoundTerm) -> SqlType:
     return term.casts[-1] if term.casts else term.type
 
 
-def _nulls(term: BoundTerm, zone: SessionZone, *, is_negated: bool) -> Domain | None:
+def _nulls(
+    source: SqlType, casts: Sequence[SqlType], zone: SessionZone, *, is_negated: bool
+) -> Domain | None:
     # A cast that can fail makes null of values.
-    if rising_cast(term.type, term.casts, zone) is None:
+    if rising_cast(source, casts, zone) is None:
         return None
-    if any(kind in (types.DATE, types.TIMESTAMP, types.TIMESTAMP_NTZ) for kind in term.casts):
+    if any(kind != source and kind in _TIMES for kind in casts):
         return None
     return Domain.not_null() if is_negated else Domain.null()
 
@@ -84,7 +89,10 @@ def _compared(term: BoundTerm, operator: Operator, literal: Literal, zone: Sessi
     if target is None or value is None:
         return None
     if value.value is None:
-        return _compared_with_null(term, operator, zone)
+        if operator not in _NULL_SAFE:
+            return Domain.none()
+        casts = (*term.casts, target)
+        return _nulls(term.type, casts, zone, is_negated=operator is Operator.DISTINCT)
     if _is_decided(_type_of(term), operator, literal):
         return Domain.all() if _is_below(operator) == (literal.value > 0) else Domain.none()
     plain = _NULL_SAFE.get(operator, operator)
@@ -105,12 +113,6 @@ def _is_decided(kind: SqlType, operator: Operator, literal: Literal) -> bool:
 
 def _is_below(operator: Operator) -> bool:
     return operator in (Operator.LESS, Operator.AT_MOST)
-
-
-def _compared_with_null(term: BoundTerm, operator: Operator, zone: SessionZone) -> Domain | None:
-    if operator in _NULL_SAFE:
-        return _nulls(term, zone, is_negated=operator is Operator.DISTINCT)
-    return Domain.none()
 
 
 def _in_list(term: BoundTerm, leaf: In, zone: SessionZone) -> Domain | None:
@@ -145,7 +147,7 @@ def _texts_of(term: BoundTerm, texts: list[Literal], zone: SessionZone) -> Domai
     kind = term.type
     is_zoned = kind == types.TIMESTAMP and not zone.is_fixed
     prints_plainly = kind.is_integral or (kind.is_decimal and kind.scale <= 6)
-    prints_time = kind in (types.DATE, types.TIMESTAMP, types.TIMESTAMP_NTZ) and not is_zoned
+    prints_time = kind in _TIMES and not is_zoned
     if term.casts or not (prints_plainly or prints_time):
         return None
     points = []
