@@ -110,6 +110,6 @@ def _index_status(definition: IndexDefinition, partition: PartitionStatus | None
 def _age(instant: str, state: IndexedState) -> float:
     """Seconds since an instant. Hudi writes instants in the writer's local time unless told otherwise."""
     moment = datetime.strptime(instant[:14], "%Y%m%d%H%M%S")  # noqa: DTZ007  the zone comes next
-    zone = state.snapshot.config.properties.get("hoodie.table.timeline.timezone", "LOCAL").upper()
-    aware = moment.replace(tzinfo=timezone.utc) if zone == "UTC" else moment.astimezone()
+    in_utc = state.snapshot.config.uses_utc_instants
+    aware = moment.replace(tzinfo=timezone.utc) if in_utc else moment.astimezone()
     return max(0.0, (datetime.now(timezone.utc) - aware).total_seconds())
