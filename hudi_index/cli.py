@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudi_index.engine import IndexedTable
 from hudi_index.errors import HudiIndexError
+from hudi_index.planner import ScanPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -64,6 +65,10 @@ def _parser() -> argparse.ArgumentParser:
     compact.add_argument("--force", action="store_true", help="also what is not due")
     verb("show", "list the indexes", lambda table, _: table.indexes())
     verb("status", "state, lag and size of the indexes", lambda table, _: table.status())
+    explain = verb("explain", "which file groups a predicate reads, and why not fewer", _explain)
+    explain.add_argument("predicate", help="Spark SQL, such as \"rider = 'x' AND fare > 10\"")
+    explain.add_argument("--as-of", help="the instant to read at")
+    explain.add_argument("--time-zone", default="UTC", help="the session's, for timestamps")
     drop = verb("drop", "drop an index", _drop)
     drop.add_argument("name", help="the index")
     drop.add_argument("--if-exists", action="store_true", help="none of that name is fine")
@@ -80,6 +85,10 @@ def _maintain(table: IndexedTable, asked: argparse.Namespace) -> object:
 
 def _compact(table: IndexedTable, asked: argparse.Namespace) -> object:
     return table.compact(partitions=asked.partition, force=asked.force, spark=_session(asked))
+
+
+def _explain(table: IndexedTable, asked: argparse.Namespace) -> object:
+    return table.plan(asked.predicate, as_of=asked.as_of, time_zone=asked.time_zone)
 
 
 def _drop(table: IndexedTable, asked: argparse.Namespace) -> object:
@@ -113,6 +122,8 @@ def _as_text(answer: object) -> str:
     if isinstance(answer, tuple):
         rows = [each.to_dict() for each in answer]
         return _as_rows(rows, ("name", "kind", "source_fields", "expression", "state", "reason"))
+    if isinstance(answer, ScanPlan):
+        return answer.explain()
     if is_dataclass(answer) and not isinstance(answer, type) and hasattr(answer, "indexes"):
         if hasattr(answer, "verb"):
             return str(answer)

@@ -18,6 +18,7 @@ from hudi_index.catalog import (
     parse_statement,
 )
 from hudi_index.lifecycle import LocalExecutor
+from hudi_index.planner import plan
 from hudi_index.storage import Storage
 from hudi_index.table import TableConfig
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from hudi_index.catalog import IndexDefinition
     from hudi_index.jobs import JobReport
     from hudi_index.lifecycle import Executor, TableStatus
+    from hudi_index.planner import ScanPlan
 
 __all__ = ["IndexedTable"]
 
@@ -56,6 +58,10 @@ class IndexedTable:
     def status(self) -> TableStatus:
         """How the indexes are, and how far behind the table."""
         return lifecycle.status(self.storage)
+
+    def plan(self, predicate: str, *, as_of: str | None = None, time_zone: str = "UTC") -> ScanPlan:
+        """The file slices that a query with this predicate has to read, without a JVM."""
+        return plan(self.storage, predicate, as_of=as_of, time_zone=time_zone)
 
     def sql(self, statement: str, *, spark: Any = None) -> JobReport | tuple[IndexDefinition, ...]:
         """Carry out a statement about indexes; SHOW INDEXES returns the definitions, all others a report."""

@@ -13,7 +13,7 @@ from hudi_index.errors import UnknownColumnError
 from hudi_index.kinds import files, kind_of
 from hudi_index.lifecycle.job import Expression
 from hudi_index.metadata_table import MetadataTable, Reader
-from hudi_index.table import KeyGenerator, Snapshot
+from hudi_index.table import Snapshot, record_key_field
 from hudi_index.table.terms import spark_type, type_of
 
 if TYPE_CHECKING:
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from hudi_index.table import FileGroupId
 
 __all__ = ["IndexedState"]
-
-_PLAIN_KEYS = (KeyGenerator.SIMPLE, KeyGenerator.NON_PARTITION, KeyGenerator.TIMESTAMP)
-"""Key generators that make a record key of one field's text, without its name."""
 
 
 @dataclass(frozen=True)
@@ -79,13 +76,7 @@ class IndexedState:
             value = spark_type(definition.expression_type, column=definition.expression)
             types = {definition.expression: value}
         config = self.snapshot.config
-        is_key_of_one_field = config.key_generator in _PLAIN_KEYS and len(config.record_key_fields) == 1
-        return kind_of(
-            definition,
-            types,
-            config.ordering_fields,
-            record_key_field=config.record_key_fields[0] if is_key_of_one_field else None,
-        )
+        return kind_of(definition, types, config.ordering_fields, record_key_field=record_key_field(config))
 
     def expressions(self, definitions: Iterable[IndexDefinition]) -> tuple[Expression, ...]:
         """What Spark has to compute for these indexes."""

@@ -1,6 +1,5 @@
-"""Which file groups a query has to read.
+"""Which file slices a query has to read: predicate in, the smallest set proven safe out, with the reasons."""
 
-A file group is covered when its current slice is exactly the one that the indexes describe. Only covered
-file groups can be refuted; everything else is read. Refuted sets compose here and nowhere else: AND is
-union, OR is intersection, an unanswered leaf is empty.
-"""
+from hudi_index.planner.plan import Answer, ScanPlan, plan
+
+__all__ = ["Answer", "ScanPlan", "plan"]

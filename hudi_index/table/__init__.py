@@ -7,8 +7,9 @@ travels to executors can be pickled.
 
 from hudi_index.table.config import KeyGenerator, MergeMode, TableConfig, TableType
 from hudi_index.table.footer import ColumnStatistics
+from hudi_index.table.partitions import UnreadablePartitionValueError
 from hudi_index.table.readers import ReaderChoice, SliceReader, slice_reader_of
-from hudi_index.table.record_keys import RECORD_KEY
+from hudi_index.table.record_keys import RECORD_KEY, record_key_field
 from hudi_index.table.rows import ROW_POSITION, SliceRows, TableReader
 from hudi_index.table.schema import TableSchema
 from hudi_index.table.shape import TableShape
@@ -36,5 +37,7 @@ __all__ = [
     "TableShape",
     "TableType",
     "Timeline",
+    "UnreadablePartitionValueError",
+    "record_key_field",
     "slice_reader_of",
 ]

@@ -16,11 +16,17 @@ from hudi_index.table.config import KeyGenerator
 if TYPE_CHECKING:
     from hudi_index.table.config import TableConfig
 
-__all__ = ["reason_against_computing", "record_keys_of"]
+__all__ = ["reason_against_computing", "record_key_field", "record_keys_of"]
 
 RECORD_KEY = "_hoodie_record_key"
 
 _SINGLE_FIELD = {KeyGenerator.SIMPLE, KeyGenerator.TIMESTAMP, KeyGenerator.NON_PARTITION, KeyGenerator.CUSTOM}
+
+
+def record_key_field(config: TableConfig) -> str | None:
+    """The one field whose text is the record key; None if there is none, or if that is not certain."""
+    fields = config.record_key_fields
+    return fields[0] if len(fields) == 1 and config.key_generator in _SINGLE_FIELD else None
 
 
 def reason_against_computing(config: TableConfig, schema: pa.Schema) -> str | None:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hudi_index.errors import UnknownColumnError, UnsupportedTypeError
+from hudi_index.predicate import Schema, parse_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["spark_type", "type_of"]
+__all__ = ["spark_type", "sql_schema", "type_of"]
 
 _SPARK_TYPES: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
@@ -59,3 +60,20 @@ def _paths_of(name: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]
         for place in range(kind.num_fields):
             field = kind.field(place)
             yield from _paths_of(f"{name}.{field.name}", field.type)
+
+
+def sql_schema(schema: pa.Schema) -> Schema:
+    """The columns as predicates see them: by Spark's types."""
+    return Schema({field.name: parse_type(_sql_text(field.type)) for field in schema})
+
+
+def _sql_text(kind: pa.DataType) -> str:
+    if isinstance(kind, pa.StructType):
+        fields = (kind.field(place) for place in range(kind.num_fields))
+        return f"struct<{','.join(f'`{each.name}`:{_sql_text(each.type)}' for each in fields)}>"
+    if isinstance(kind, pa.Decimal128Type):
+        return f"decimal({kind.precision},{kind.scale})"
+    if isinstance(kind, pa.TimestampType):
+        return "timestamp_ntz" if kind.tz is None else "timestamp"
+    # What has no word here has no order either, and no predicate on it is understood.
+    return next((text for text, known in _SPARK_TYPES.items() if known == kind), "array<string>")
