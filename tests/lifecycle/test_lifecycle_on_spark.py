@@ -127,8 +127,9 @@ def test_indexes_over_expressions_hold_what_spark_computes(
     assert hours == Counter((value, region) for value, _, region in values("hour(seen)", "America/New_York"))
     days = [value for value, _, _ in values("date_format(seen, 'yyyy-MM-dd')", "Asia/Tokyo") if value]
     bounds = [entry["ColumnStatsMetadata"] for entry in stored["func_index_day_of"].values()]
-    assert min(each["minValue"] for each in bounds) == min(days)
-    assert max(each["maxValue"] for each in bounds) == max(days)
+    # A file group of nulls only has no bounds.
+    assert min(each["minValue"] for each in bounds if each["minValue"]) == min(days)
+    assert max(each["maxValue"] for each in bounds if each["maxValue"]) == max(days)
     assert sum(each["nullCount"] for each in bounds) == len(values("seen")) - len(days)
     # A rebuild from nothing holds the same entries.
     table.sql("REBUILD INDEX hours ON t", spark=spark)
