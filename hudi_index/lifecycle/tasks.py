@@ -28,6 +28,8 @@ from hudi_index.metadata_table.reader import merged_slice
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    import numpy.typing as npt
+
     from hudi_index.kinds.protocol import IndexKind, SliceContext
     from hudi_index.lifecycle.job import Job, Target, WorkItem
     from hudi_index.metadata_table import FileSlice as MetadataSlice
@@ -258,17 +260,27 @@ def write_changes(
 
 
 def _entries_alone(changes: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    return (table.drop_columns([TARGET, DELETED]) for table in changes)
+    """The entries of changes sorted by key, each once: two indexes over one column say the same of it."""
+    last = None
+    for table in changes:
+        distinct = table.filter(pa.array(_is_first_of_its_key(table, last)))
+        last = table.column(KEY)[-1].as_py()
+        yield distinct.drop_columns([TARGET, DELETED])
 
 
 def _newest_of_each(changes: pa.Table) -> pa.Table:
     ordered = changes.sort_by([(KEY, "ascending"), (DELETED, "ascending")])
+    return ordered.filter(pa.array(_is_first_of_its_key(ordered, None)))
+
+
+def _is_first_of_its_key(ordered: pa.Table, before: str | None) -> npt.NDArray[np.bool_]:
+    """By row whether its key is another than that of the row before, the first row's against `before`."""
     keys = ordered.column(KEY).combine_chunks()
-    if len(keys) < 2:
-        return ordered
-    is_first = np.ones(len(keys), dtype=bool)
-    is_first[1:] = pc.not_equal(keys.slice(1), keys.slice(0, len(keys) - 1)).to_numpy(zero_copy_only=False)
-    return ordered.filter(pa.array(is_first))
+    found = np.ones(len(keys), dtype=np.bool_)
+    if len(keys):
+        found[0] = keys[0].as_py() != before
+        found[1:] = pc.not_equal(keys.slice(1), keys.slice(0, len(keys) - 1)).to_numpy(zero_copy_only=False)
+    return found
 
 
 def runs_of(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Iterator[pa.Table]]]:

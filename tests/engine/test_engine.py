@@ -104,3 +104,19 @@ def test_statement_or_table_that_makes_no_sense_is_a_user_error(table: Fabricate
         IndexedTable.open(table.path).sql("CREATE INDEX i ON t (upper(id))")
     assert IndexedTable.open(table.path).indexes() == ()
     assert IndexedTable.open(table.path).sql("SHOW INDEXES FROM t") == ()
+
+
+def test_two_indexes_over_one_column_share_its_entries(table: Fabricated) -> None:
+    indexed = IndexedTable.open(table.path)
+    indexed.sql("CREATE INDEX stats ON t USING column_stats (n, region)")
+    indexed.sql("CREATE INDEX more ON t USING column_stats (n, id)")
+    indexed.sql("REBUILD INDEX stats ON t")
+    check_indexes(indexed.storage)
+    table.commit(T2)
+    table.base_file("eu", "a", T2, _rows([5000], "eu"))
+    table.base_file("eu", "d", T2, _rows([6000], "eu"))
+    indexed.maintain()
+    check_indexes(indexed.storage)
+    indexed.drop("more")
+    check_indexes(indexed.storage)
+    assert indexed.plan("n = 6000").kept == 1
