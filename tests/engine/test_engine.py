@@ -120,3 +120,27 @@ def test_two_indexes_over_one_column_share_its_entries(table: Fabricated) -> Non
     indexed.drop("more")
     check_indexes(indexed.storage)
     assert indexed.plan("n = 6000").kept == 1
+
+
+def test_indexes_of_an_empty_table_fill_with_its_first_rows(tmp_path: Path) -> None:
+    table = Fabricated(tmp_path / "t")
+    table.commit(T1)
+    indexed = IndexedTable.open(table.path)
+    for statement in (
+        "CREATE INDEX by_n ON t (n) OPTIONS (shards = 3)",
+        "CREATE INDEX stats ON t USING column_stats (n)",
+        "CREATE INDEX regions ON t USING bitmap (region)",
+    ):
+        indexed.sql(statement)
+    assert indexed.plan("n = 1").total == 0
+    assert indexed.maintain().commit is None
+    table.commit(T2)
+    table.base_file("eu", "a", T2, _rows(range(50), "eu"))
+    indexed.maintain()
+    check_indexes(indexed.storage)
+    indexed.compact(force=True)
+    check_indexes(indexed.storage)
+    table.commit(T3, "replacecommit", replaced={"eu": ["a"]})
+    assert indexed.maintain().file_groups_changed == 1
+    check_indexes(indexed.storage)
+    assert indexed.status().file_groups == 0

@@ -6,9 +6,16 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 
 from tests.store import operations
 from tests.store.support import (
@@ -117,3 +124,8 @@ class Histories(RuleBasedStateMachine):
 
 Histories.TestCase.settings = settings(max_examples=50, stateful_step_count=10)
 TestHistories = Histories.TestCase
+
+
+@pytest.mark.slow
+def test_long_histories_agree_at_every_step() -> None:
+    run_state_machine_as_test(Histories, settings=settings(max_examples=400, stateful_step_count=30))
