@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from tests.store.support import (
     Change,
     Clock,
     agreed,
+    entries_of,
     leftovers,
     open_table,
     ours,
@@ -129,8 +131,6 @@ def test_exception_in_a_commit_leaves_nothing_behind(path: Path, clock: Clock) -
 
 def test_stray_file_of_a_task_that_ran_twice_is_not_committed(path: Path, clock: Clock) -> None:
     with open_table(path, clock).begin() as transaction:
-        from tests.store.support import entries_of
-
         writer = transaction.writer
         first = writer.write_log("files", 0, upserts=entries_of({"a$1": "first"}), write_token="0-0-0")
         writer.write_log("files", 0, upserts=entries_of({"a$1": "second"}), write_token="0-0-1")
@@ -157,12 +157,10 @@ def _times(instant: object) -> tuple[str, str]:
 
 
 def test_lease_is_renewed_in_the_background(path: Path) -> None:
-    settings = Settings(lease=timedelta(seconds=0.6))
+    settings = Settings(lease=timedelta(seconds=2))
     table = MetadataTable(Storage.open(path), settings, owner=Owner("ann", "elsewhere", 1, ""))
-    import time
-
     with table.begin() as transaction:
-        time.sleep(1.5)
+        time.sleep(3)
         with pytest.raises(LeaseHeldError):
             MetadataTable(Storage.open(path), settings, owner=Owner("bob", "elsewhere", 1, "")).begin()
         transaction.commit()
