@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from hudi_index import lifecycle
@@ -18,6 +19,7 @@ from hudi_index.catalog import (
     parse_statement,
 )
 from hudi_index.lifecycle import LocalExecutor
+from hudi_index.metadata_table import MetadataTable
 from hudi_index.planner import plan
 from hudi_index.storage import Storage
 from hudi_index.table import TableConfig
@@ -51,6 +53,11 @@ class IndexedTable:
         TableConfig.load(storage)
         return cls(storage)
 
+    @cached_property
+    def _metadata_table(self) -> MetadataTable:
+        # One for all plans: what it read of files that never change serves the next plan too.
+        return MetadataTable.of(self.storage)
+
     def indexes(self) -> tuple[IndexDefinition, ...]:
         """The indexes with their state."""
         return tuple(Catalog(self.storage).load())
@@ -61,7 +68,7 @@ class IndexedTable:
 
     def plan(self, predicate: str, *, as_of: str | None = None, time_zone: str = "UTC") -> ScanPlan:
         """The file slices that a query with this predicate has to read, without a JVM."""
-        return plan(self.storage, predicate, as_of=as_of, time_zone=time_zone)
+        return plan(self._metadata_table, self.storage, predicate, as_of=as_of, time_zone=time_zone)
 
     def sql(self, statement: str, *, spark: Any = None) -> JobReport | tuple[IndexDefinition, ...]:
         """Carry out a statement about indexes; SHOW INDEXES returns the definitions, all others a report."""

@@ -14,7 +14,6 @@ from hudi_index.catalog import Catalog, IndexState
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.errors import CorruptError, UserError
 from hudi_index.kinds import files, kind_of, partition_stats_of
-from hudi_index.metadata_table import MetadataTable
 from hudi_index.predicate import Term, bound_expression, parse_type
 from hudi_index.table import record_key_field
 from hudi_index.table.terms import spark_type, type_of
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from hudi_index.catalog import IndexDefinition
     from hudi_index.kinds.partition_stats import PartitionStats
     from hudi_index.kinds.protocol import CoveredGroup, IndexKind
-    from hudi_index.metadata_table import Reader
+    from hudi_index.metadata_table import MetadataTable, Reader
     from hudi_index.predicate import Schema, SqlType
     from hudi_index.table import FileGroupId, Snapshot
 
@@ -60,12 +59,13 @@ class Coverage:
     reader: Reader | None = None
 
     @classmethod
-    def of(cls, snapshot: Snapshot, schema: Schema, *, time_zone: str) -> Coverage:
+    def of(
+        cls, snapshot: Snapshot, metadata_table: MetadataTable, schema: Schema, *, time_zone: str
+    ) -> Coverage:
         """What the indexes of a table know of a snapshot."""
         found = cls()
         try:
             definitions = tuple(Catalog(snapshot.storage).load())
-            metadata_table = MetadataTable.of(snapshot.storage)
             if not definitions or not metadata_table.exists():
                 return found
             found.reader = metadata_table.reader()

@@ -27,6 +27,7 @@ from hudi_index.table.terms import sql_schema
 if TYPE_CHECKING:
     from pyroaring import BitMap
 
+    from hudi_index.metadata_table import MetadataTable
     from hudi_index.planner.coverage import UsableIndex
     from hudi_index.predicate import Tree
     from hudi_index.storage import Storage
@@ -109,10 +110,18 @@ class ScanPlan:
         return "\n".join(lines)
 
 
-def plan(storage: Storage, predicate: str, *, as_of: str | None = None, time_zone: str = "UTC") -> ScanPlan:
+def plan(
+    metadata_table: MetadataTable,
+    storage: Storage,
+    predicate: str,
+    *,
+    as_of: str | None = None,
+    time_zone: str = "UTC",
+) -> ScanPlan:
     """The slices that may hold rows for which the predicate is true.
 
     Args:
+        metadata_table: Of that table; kept between plans, it remembers what it read.
         storage: The table.
         predicate: Spark SQL.
         as_of: The instant to read at, the latest if None.
@@ -124,7 +133,7 @@ def plan(storage: Storage, predicate: str, *, as_of: str | None = None, time_zon
     """
     snapshot = Snapshot.load(storage, as_of)
     schema = sql_schema(snapshot.schema_with_meta_columns)
-    coverage = Coverage.of(snapshot, schema, time_zone=time_zone)
+    coverage = Coverage.of(snapshot, metadata_table, schema, time_zone=time_zone)
     schema = with_expressions(schema, coverage.expression_types, coverage.expression_names)
     tree = constraints_of(predicate, schema, time_zone=time_zone)
     planner = _Planner(snapshot, coverage)

@@ -11,6 +11,7 @@ import pytest
 
 from hudi_index import IndexedTable
 from hudi_index.errors import NoSuchTableError, UserError
+from hudi_index.storage import Storage
 from tests.engine.table.fabricate import Fabricated
 from tests.lifecycle.support import check_indexes
 
@@ -77,6 +78,27 @@ def test_plan_follows_the_table_at_any_lag(table: Fabricated) -> None:
     assert indexed.plan("n < 10").kept == 0
     assert indexed.plan("n > 1000", as_of=T1).kept == 1  # one of the slices of then is described no longer
     assert indexed.plan("region = 'us'").kept == 1
+
+
+def test_plans_of_one_table_read_each_index_file_once(
+    table: Fabricated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    indexed = IndexedTable.open(table.path)
+    indexed.sql("CREATE INDEX by_n ON t (n)")
+    opened: list[str] = []
+    real = Storage.open_input
+
+    def counting(storage: Storage, path: str) -> object:
+        opened.append(path)
+        return real(storage, path)
+
+    monkeypatch.setattr(Storage, "open_input", counting)
+    assert indexed.plan("n = 5").kept == 1
+    first = [path for path in opened if path.endswith(".parquet")]
+    assert first
+    opened.clear()
+    assert indexed.plan("n = 105").kept == 1
+    assert [path for path in opened if path.endswith(".parquet")] == []
 
 
 def test_partition_that_was_replaced_takes_its_entries_along(table: Fabricated) -> None:
