@@ -44,7 +44,7 @@ demo: $(STAMP) ## Write two small Hudi tables with Spark and look into them with
 	@$(BIN)/python examples/demo.py
 
 test: $(STAMP) ## Run all tests but the slow ones (ARGS="-k storage" for some)
-	@$(BIN)/pytest $(ARGS)
+	@$(BIN)/pytest --durations=15 --durations-min=5 $(ARGS)
 
 test-slow: $(STAMP) ## Run the long random tests
 	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -m slow $(ARGS)

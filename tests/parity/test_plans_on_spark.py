@@ -112,7 +112,7 @@ def test_plan_never_leaves_out_a_file_group_with_matching_rows(
         table.sql(statement)
     for statement in FUNCTIONAL:
         table.sql(statement, spark=spark)
-    predicates = _predicates(random.Random(5), 150)
+    predicates = _predicates(random.Random(5), 60)
     pruned = _check(hudi, table, predicates)
     assert pruned > 0.25
     _check_exact(hudi, table)
