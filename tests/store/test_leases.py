@@ -93,7 +93,8 @@ def test_lease_of_a_process_that_is_gone_is_free_at_once(path: Path, clock: Cloc
     dead = Owner("ann", ledger_module._host(), 2**22 + 1, "12345")
     MetadataTable(Storage.open(path), SETTINGS, clock=clock, owner=dead, renews_lease=False).begin()
     with open_table(path, clock, owner="bob").begin() as transaction:
-        transaction.commit()
+        instant = transaction.commit()
+    assert open_table(path, clock).view().latest == instant
 
 
 def test_lease_of_this_living_process_is_not_free(path: Path, clock: Clock) -> None:
