@@ -19,11 +19,14 @@ from hudi_index.kinds._parts import beginning_of, is_long, shorten
 from hudi_index.predicate.domain import Bound
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pyarrow as pa
 
-    from hudi_index.predicate.domain import Domain
+    from hudi_index.kinds._parts import Source
+    from hudi_index.predicate.domain import Constraint, Domain
 
-__all__ = ["PartDomain", "PartRange", "part_domain"]
+__all__ = ["PartDomain", "PartRange", "asked_of", "part_domain"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,14 @@ class PartDomain:
             shard = prefix + shorten(each.low or "") if names_shard and each.is_point else None
             found.append((shard, each.keys(prefix)))
         return found
+
+
+def asked_of(sources: Sequence[Source], constraint: Constraint) -> tuple[Source | None, PartDomain | None]:
+    """The source that a constraint speaks of, and the values it wants; None for what there is not."""
+    for source in sources:
+        if source.term == constraint.term:
+            return source, part_domain(constraint.domain, source.data_type)
+    return None, None
 
 
 def part_domain(domain: Domain, data_type: pa.DataType) -> PartDomain | None:

@@ -24,7 +24,7 @@ from hudi_index.entries.keys import OWNER_PARTS, SEPARATOR, join_keys, lookup_pa
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.entries.schema import KEY, PAYLOADS, PayloadType
 from hudi_index.kinds._parts import CUT, entry_table, key_parts, owners_of, payload_fields, values_of
-from hudi_index.kinds._ranges import PartDomain, part_domain
+from hudi_index.kinds._ranges import asked_of
 from hudi_index.kinds.protocol import Lookup
 from hudi_index.table.rows import ROW_POSITION
 
@@ -75,7 +75,7 @@ class Bitmap:
 
     def lookup(self, constraint: Constraint) -> Lookup | None:
         """The bitmaps of the wanted values, and where nobody can tell."""
-        source, domain = self._asked(constraint)
+        source, domain = asked_of(self.sources, constraint)
         if source is None or domain is None:
             return None
         prefix = source.part + SEPARATOR
@@ -86,7 +86,7 @@ class Bitmap:
         self, constraint: Constraint, entries: pa.Table, covered: Collection[CoveredGroup]
     ) -> frozenset[FileGroupId]:
         """The covered file groups that hold none of the values."""
-        source, domain = self._asked(constraint)
+        source, domain = asked_of(self.sources, constraint)
         if source is None or domain is None:
             return frozenset()
         owners = owners_of(covered)
@@ -101,7 +101,7 @@ class Bitmap:
     ) -> dict[FileGroupId, BitMap | None]:
         """The positions of the matching rows, exactly, by covered file group; None where nobody can tell."""
         found: dict[FileGroupId, BitMap | None] = {each.group: None for each in covered}
-        source, domain = self._asked(constraint)
+        source, domain = asked_of(self.sources, constraint)
         if source is None or domain is None or domain.is_widened:
             return found
         owners, bitmaps = owners_of(covered), payload_fields(entries, PAYLOAD)["bitmap"]
@@ -113,12 +113,6 @@ class Bitmap:
             rows, more = found[group], _deserialized(bitmaps[row].as_py())
             found[group] = None if rows is None or more is None else rows | more
         return found
-
-    def _asked(self, constraint: Constraint) -> tuple[Source | None, PartDomain | None]:
-        for source in self.sources:
-            if source.term == constraint.term:
-                return source, part_domain(constraint.domain, source.data_type)
-        return None, None
 
 
 def negated(rows: BitMap | None, row_count: int) -> BitMap | None:

@@ -24,7 +24,7 @@ from hudi_index.entries.keys import OWNER_PARTS, SEPARATOR, lookup_parts, owner_
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.entries.schema import KEY, PAYLOADS, PayloadType
 from hudi_index.kinds._parts import entry_table, key_parts, owners_of, payload_fields, values_of
-from hudi_index.kinds._ranges import PartDomain, part_domain
+from hudi_index.kinds._ranges import PartDomain, asked_of
 from hudi_index.kinds.protocol import Lookup
 
 if TYPE_CHECKING:
@@ -102,11 +102,8 @@ class BloomFilters:
         return frozenset(refuted)
 
     def _asked(self, constraint: Constraint) -> tuple[Source | None, PartDomain | None]:
-        for source in self.sources:
-            if source.term == constraint.term:
-                domain = part_domain(constraint.domain, source.data_type)
-                return source, domain if domain and domain.has_only_points else None
-        return None, None
+        source, domain = asked_of(self.sources, constraint)
+        return source, domain if domain and domain.has_only_points else None
 
 
 class BloomFiltersBuilder:

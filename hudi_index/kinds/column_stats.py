@@ -24,7 +24,7 @@ from hudi_index.entries.ranges import KeyRange
 from hudi_index.entries.schema import KEY, PAYLOADS, PayloadType
 from hudi_index.errors import UnencodableValueError
 from hudi_index.kinds._parts import entry_table, owners_of, values_of
-from hudi_index.kinds._ranges import part_domain
+from hudi_index.kinds._ranges import asked_of
 from hudi_index.kinds._statistics import PAYLOAD, Statistics, merged, read_statistics
 from hudi_index.kinds.protocol import Lookup
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from hudi_index.kinds._parts import Source
-    from hudi_index.kinds._ranges import PartDomain
     from hudi_index.kinds.protocol import CoveredGroup, SliceContext
     from hudi_index.predicate.domain import Constraint
     from hudi_index.table.footer import ColumnStatistics
@@ -92,7 +91,7 @@ class ColumnStats:
 
     def lookup(self, constraint: Constraint) -> Lookup | None:
         """All entries of the column."""
-        source, domain = self._asked(constraint)
+        source, domain = asked_of(self.sources, constraint)
         if source is None or domain is None:
             return None
         return Lookup([(source.part, KeyRange.prefix(source.part + SEPARATOR))], [PAYLOAD])
@@ -101,7 +100,7 @@ class ColumnStats:
         self, constraint: Constraint, entries: pa.Table, covered: Collection[CoveredGroup]
     ) -> frozenset[FileGroupId]:
         """The covered file groups whose statistics exclude every value of the domain."""
-        source, domain = self._asked(constraint)
+        source, domain = asked_of(self.sources, constraint)
         if source is None or domain is None:
             return frozenset()
         owners, prefix = owners_of(covered), source.part + SEPARATOR
@@ -114,12 +113,6 @@ class ColumnStats:
             and key[len(prefix) :] in owners
             and not known.may_hold(domain)
         )
-
-    def _asked(self, constraint: Constraint) -> tuple[Source | None, PartDomain | None]:
-        for source in self.sources:
-            if source.term == constraint.term:
-                return source, part_domain(constraint.domain, source.data_type)
-        return None, None
 
 
 class ColumnStatsBuilder:

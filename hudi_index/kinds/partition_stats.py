@@ -31,7 +31,7 @@ from hudi_index.entries.keys import (
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.entries.schema import KEY, PAYLOADS, PayloadType
 from hudi_index.kinds._parts import entry_table
-from hudi_index.kinds._ranges import part_domain
+from hudi_index.kinds._ranges import asked_of
 from hudi_index.kinds._statistics import PAYLOAD, Statistics, merged, read_statistics
 from hudi_index.kinds.protocol import Lookup
 
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from hudi_index.kinds._parts import Source
-    from hudi_index.kinds._ranges import PartDomain
     from hudi_index.kinds.protocol import CoveredGroup
     from hudi_index.predicate.domain import Constraint
     from hudi_index.table.slices import FileGroupId
@@ -93,7 +92,7 @@ class PartitionStats:
 
     def lookup(self, constraint: Constraint) -> Lookup | None:
         """All entries of the column."""
-        source, domain = self._asked(constraint)
+        source, domain = asked_of(self.sources, constraint)
         if source is None or domain is None:
             return None
         return Lookup([(source.part, KeyRange.prefix(source.part + SEPARATOR))], [PAYLOAD])
@@ -102,7 +101,7 @@ class PartitionStats:
         self, constraint: Constraint, entries: pa.Table, covered: Collection[CoveredGroup]
     ) -> frozenset[FileGroupId]:
         """The covered file groups of the partitions whose statistics exclude every value of the domain."""
-        source, domain = self._asked(constraint)
+        source, domain = asked_of(self.sources, constraint)
         if source is None or domain is None:
             return frozenset()
         members: dict[str, list[CoveredGroup]] = defaultdict(list)
@@ -115,12 +114,6 @@ class PartitionStats:
             if known is not None and _describes(known, groups) and not known.may_hold(domain):
                 refuted.update(each.group for each in groups)
         return frozenset(refuted)
-
-    def _asked(self, constraint: Constraint) -> tuple[Source | None, PartDomain | None]:
-        for source in self.sources:
-            if source.term == constraint.term:
-                return source, part_domain(constraint.domain, source.data_type)
-        return None, None
 
 
 def _describes(known: Statistics, groups: Collection[CoveredGroup]) -> bool:
