@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-slow check format bench constraints clean distclean
+.PHONY: help setup demo ui browser test test-slow check format reference bench constraints clean distclean
 
 # Another Spark's settings would start that Spark, or feed its modules to this one.
 unexport SPARK_HOME SPARK_CONF_DIR PYSPARK_PYTHON PYSPARK_DRIVER_PYTHON PYSPARK_SUBMIT_ARGS PYTHONPATH PYTHONHOME
@@ -40,10 +40,21 @@ $(STAMP): pyproject.toml constraints.txt
 	    --editable '.[spark,airflow,local]' --group test --group check
 	@touch $@
 
-demo: $(STAMP) ## Write two small Hudi tables with Spark and look into them without it
+demo: $(STAMP) ## Run the quickstart DAG with real Airflow, Spark and Hudi, and show what it did
 	@$(BIN)/python examples/demo.py
 
-test: $(STAMP) ## Run all tests but the slow ones (ARGS="-k storage" for some)
+ui: $(STAMP) ## Start Airflow's web pages with the example DAGs on this machine (PORT=8080)
+	@PORT=$(or $(PORT),8080) $(BIN)/python examples/ui.py
+
+# Only where it can be had without asking anybody: as root on Debian. The test of the page says so elsewhere.
+browser: ## Bring the browser that a test opens the validation report in, on Debian as root
+	@if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && ! command -v chromium >/dev/null; then \
+	    echo "Bringing Chromium for the test of the validation report"; \
+	    { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium; } \
+	        >/dev/null 2>&1 || echo "No Chromium: that test is skipped"; \
+	fi
+
+test: $(STAMP) browser ## Run all tests but the slow ones (ARGS="-k storage" for some)
 	@$(BIN)/pytest --durations=15 --durations-min=5 $(ARGS)
 
 test-slow: $(STAMP) ## Run the long random tests
@@ -59,8 +70,14 @@ format: $(STAMP) ## Format the code and fix what ruff can fix
 	@$(BIN)/ruff format
 	@$(BIN)/ruff check --fix
 
+# Airflow makes its home wherever it is imported.
+reference: $(STAMP) ## Write docs/reference.md from the code
+	@home=$$(mktemp -d) && AIRFLOW_HOME=$$home $(BIN)/python docs/reference.py >docs/reference.md; \
+	    code=$$?; rm -rf "$$home"; exit $$code
+
 bench: $(STAMP) ## Run the benchmarks
-	@for benchmark in benchmarks/*.py; do $(BIN)/python $$benchmark || exit 1; done
+	@for benchmark in storage lookup scan queries "lifecycle --short"; do \
+	    set -- $$benchmark; $(BIN)/python benchmarks/$$1.py $$2 || exit 1; done
 
 # One file for all Python versions and platforms: uv writes markers where they differ. It writes no addresses.
 constraints: $(STAMP) ## Pin the newest versions that fit together

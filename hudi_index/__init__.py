@@ -25,13 +25,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hudi_index.engine import IndexedTable
+    from hudi_index.planner import ScanReport
 
-__all__ = ["IndexedTable", "__version__"]
+__all__ = ["IndexedTable", "ScanReport", "__version__"]
 
 __version__ = "0.1.0"
 
+_HOMES = {"IndexedTable": "hudi_index.engine", "ScanReport": "hudi_index.planner"}
+
 
 def __getattr__(name: str) -> Any:
-    if name == "IndexedTable":
-        return importlib.import_module("hudi_index.engine").IndexedTable
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -18,20 +18,26 @@ from hudi_index.catalog import (
     definition_of,
     parse_statement,
 )
+from hudi_index.errors import UserError
 from hudi_index.lifecycle import LocalExecutor
 from hudi_index.metadata_table import MetadataTable
-from hudi_index.planner import plan
+from hudi_index.planner import files_to_query, plan, scan
 from hudi_index.storage import Storage
-from hudi_index.table import TableConfig
+from hudi_index.table import TableConfig, Timeline
+from hudi_index.validation import InProcess, Request, validate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
+
+    import pyarrow as pa
 
     from hudi_index.catalog import IndexDefinition
     from hudi_index.jobs import JobReport
     from hudi_index.lifecycle import Executor, TableStatus
-    from hudi_index.planner import ScanPlan
+    from hudi_index.planner import ScanPlan, ScanReport
+    from hudi_index.predicate import ColumnDomain
+    from hudi_index.validation import Checks, ValidationReport
 
 __all__ = ["IndexedTable"]
 
@@ -62,13 +68,76 @@ class IndexedTable:
         """The indexes with their state."""
         return tuple(Catalog(self.storage).load())
 
+    def timeline(self) -> Timeline:
+        """The completed instants of the table, as its active timeline lists them now."""
+        return Timeline.load(self.storage, TableConfig.load(self.storage))
+
     def status(self) -> TableStatus:
         """How the indexes are, and how far behind the table."""
         return lifecycle.status(self.storage)
 
-    def plan(self, predicate: str, *, as_of: str | None = None, time_zone: str = "UTC") -> ScanPlan:
-        """The file slices that a query with this predicate has to read, without a JVM."""
-        return plan(self._metadata_table, self.storage, predicate, as_of=as_of, time_zone=time_zone)
+    def plan(
+        self,
+        predicate: str,
+        *,
+        as_of: str | None = None,
+        time_zone: str = "UTC",
+        only: Collection[str] | None = None,
+    ) -> ScanPlan:
+        """The file slices that a query with this predicate has to read, without a JVM.
+
+        `only` names the indexes to ask, also where asking them would not pay. Raises NoSuchIndexError.
+        """
+        return plan(
+            self._metadata_table, self.storage, predicate, as_of=as_of, time_zone=time_zone, only=only
+        )
+
+    def files_to_query(
+        self, columns: Sequence[str], column_domain: ColumnDomain, *, as_of: str | None = None
+    ) -> list[str]:
+        """RFC-58, for engines that bring domains: the files whose `columns` may all be in their domains."""
+        return files_to_query(self._metadata_table, self.storage, columns, column_domain, as_of=as_of)
+
+    def scan(
+        self,
+        predicate: str = "true",
+        columns: Sequence[str] | None = None,
+        *,
+        limit: int | None = None,
+        as_of: str | None = None,
+        time_zone: str = "UTC",
+        unfiltered: bool = False,
+        threads: int = 1,
+        report: ScanReport | None = None,
+    ) -> pa.RecordBatchReader:
+        """The rows for which the predicate is true, exactly as Spark would say, without a JVM.
+
+        Args:
+            predicate: Spark SQL.
+            columns: Names, nested ones as `a.b`. `*` stands for all columns with Hudi's own in front, None
+                for all but Hudi's own.
+            limit: Stop after so many rows.
+            as_of: The instant to read at, the latest if None.
+            time_zone: The session's, for timestamps in the predicate.
+            unfiltered: Give all rows of what the plan reads, a superset of those that match, for an engine
+                that filters itself.
+            threads: Slices to read at a time; the order of the rows is the same for any number.
+            report: Counts what is read.
+
+        Raises:
+            UnsupportedPredicateError: a part of the predicate can't be evaluated exactly as Spark would.
+            UnsupportedTableError: a slice to read can only be merged by Spark.
+            SliceGoneError: from the reader, if Hudi cleaned a file that was still to be read.
+        """
+        return scan(
+            self.plan(predicate, as_of=as_of, time_zone=time_zone),
+            columns=columns,
+            limit=limit,
+            time_zone=time_zone,
+            unfiltered=unfiltered,
+            threads=threads,
+            report=report,
+        )
 
     def sql(self, statement: str, *, spark: Any = None) -> JobReport | tuple[IndexDefinition, ...]:
         """Carry out a statement about indexes; SHOW INDEXES returns the definitions, all others a report."""
@@ -88,6 +157,16 @@ class IndexedTable:
             case ShowIndexes():
                 return self.indexes()
 
+    def create_all(self, statements: Sequence[str], *, spark: Any = None) -> JobReport:
+        """Carry out several CREATE INDEX statements in one pass over the table and one commit.
+
+        Raises:
+            UserError: another statement is among them, or one can't be carried out; then none is.
+        """
+        parsed = [_parsed_create(statement) for statement in statements]
+        wanted = [(definition_of(each), each.if_not_exists) for each in parsed]
+        return lifecycle.create_all(self.storage, _executor(spark), wanted)
+
     def maintain(self, *, spark: Any = None) -> JobReport:
         """Bring all indexes up to the table's newest commit."""
         return lifecycle.maintain(self.storage, _executor(spark))
@@ -102,10 +181,37 @@ class IndexedTable:
         """Take an index away."""
         return lifecycle.drop(self.storage, name, if_exists=if_exists)
 
+    def validate(
+        self, request: Request | None = None, *, spark: Any = None, **wanted: Any
+    ) -> ValidationReport:
+        """Prove that the indexes are right, or find out which are not.
+
+        Args:
+            request: What to check; a `Request` of `wanted` (queries=, seconds=, seed=, where=, sql=, sample=,
+                indexes=, invalidates=, …) if None.
+            spark: The session to run on; without one everything is read by this process.
+            wanted: Fields of the request.
+        """
+        return validate(self.storage, _checks(spark), request or Request(**wanted))
+
+
+def _checks(spark: Any) -> Checks:
+    if spark is None:
+        return InProcess()
+    module = importlib.import_module("hudi_index.spark.validate")
+    return cast("Checks", module.OnSpark(spark))
+
+
+def _parsed_create(statement: str) -> CreateIndex:
+    parsed = parse_statement(statement)
+    if not isinstance(parsed, CreateIndex):
+        raise UserError(f"only CREATE INDEX statements are carried out together, not {statement!r}")
+    return parsed
+
 
 def _executor(spark: Any) -> Executor:
     if spark is None:
         return LocalExecutor()
     # By name: the engine must import where there is no pyspark.
-    module = importlib.import_module("hudi_index.spark.executor")
-    return cast("Executor", module.SparkExecutor(spark))
+    module = importlib.import_module("hudi_index.spark.small_work")
+    return cast("Executor", module.executor_on(spark))

@@ -36,6 +36,7 @@ __all__ = [
     "NoSuchIndexError",
     "NoSuchTableError",
     "PredicateSyntaxError",
+    "SliceGoneError",
     "SqlSyntaxError",
     "StateConflictError",
     "TableMovedError",
@@ -44,10 +45,12 @@ __all__ = [
     "UnknownColumnError",
     "UnknownIndexKindError",
     "UnsupportedExpressionError",
+    "UnsupportedPredicateError",
     "UnsupportedStorageError",
     "UnsupportedTableError",
     "UnsupportedTypeError",
     "UserError",
+    "ValidationFailedError",
 ]
 
 
@@ -143,6 +146,18 @@ class UnsupportedExpressionError(UserError):
     def __init__(self, *, expression: str, reason: str) -> None:
         self.expression, self.reason = expression, reason
         super().__init__(f"expression {expression!r} can't be indexed: {reason}")
+
+
+class UnsupportedPredicateError(UserError):
+    """A predicate that only Spark can evaluate exactly."""
+
+    def __init__(self, *, parts: Iterable[tuple[str, str]]) -> None:
+        self.parts = tuple(parts)
+        listed = "; ".join(f"{text!r} ({reason})" for text, reason in self.parts)
+        super().__init__(
+            f"rows can't be filtered here exactly as Spark would: {listed}; use read_indexed on Spark, or "
+            "leave that part out, or scan with unfiltered=True, and filter the rows yourself"
+        )
 
 
 class IndexExistsError(UserError):
@@ -251,6 +266,16 @@ class KeyCorruptError(CorruptError):
         super().__init__(f"entry key {key!r}: {reason}; rebuild the index")
 
 
+class ValidationFailedError(CorruptError):
+    """An index that does not say what the table holds."""
+
+    exit_code = 3
+
+    def __init__(self, *, table: str, reason: str, report: object = None) -> None:
+        self.table, self.reason, self.report = table, reason, report
+        super().__init__(f"validation of {table} failed: {reason}")
+
+
 class LeaseHeldError(ConflictError):
     """Another process is writing the index metadata table."""
 
@@ -258,6 +283,17 @@ class LeaseHeldError(ConflictError):
         self.role, self.owner, self.until = role, owner, until
         super().__init__(
             f"the {role} lease is held by {owner} until {until}; retry when it is released or expired"
+        )
+
+
+class SliceGoneError(ConflictError):
+    """A file that a scan had yet to read was cleaned, or written anew, meanwhile."""
+
+    def __init__(self, *, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(
+            f"{path}: {reason} while it was still to be scanned; the rows so far are not all, scan again "
+            "(and let Hudi's cleaner retain commits for longer than a scan takes)"
         )
 
 

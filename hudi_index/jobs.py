@@ -1,22 +1,77 @@
-"""What a lifecycle verb reports: plain values, the same as JSON for machines and as text for people."""
+"""What a lifecycle verb reports: plain values, the same as JSON for machines and as text for people.
+
+While it runs, `progress` tells a person at a terminal how far it is, if the program asked for that.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
+import sys
 import time
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-__all__ = ["JobReport"]
+__all__ = ["JobReport", "progress", "progress_shown"]
+
+_is_shown: ContextVar[bool] = ContextVar("progress is shown", default=False)
+_PAUSE = 0.2
+_CLEAR = "\r\x1b[K"
+log = logging.getLogger(__name__)
+
+
+@contextmanager
+def progress_shown() -> Iterator[None]:
+    """Lets the verbs inside show their progress, on stderr and only if that is a terminal."""
+    token = _is_shown.set(True)
+    try:
+        yield
+    finally:
+        _is_shown.reset(token)
+
+
+@contextmanager
+def progress(phase: str, total: int, unit: str, done: Callable[[], int]) -> Iterator[None]:
+    """Shows how much of a phase is done, as `done` counts it, until it ends."""
+    started = time.perf_counter()
+
+    def line() -> str:
+        seconds = time.perf_counter() - started
+        return f"{phase}: {min(done(), total):,} of {total:,} {unit}, {seconds:.0f} s"
+
+    def show() -> None:
+        while not is_over.wait(_PAUSE):
+            sys.stderr.write(f"{_CLEAR}{line()}")
+            sys.stderr.flush()
+
+    is_over = Event()
+    shown = Thread(target=show, daemon=True) if _is_shown.get() and sys.stderr.isatty() else None
+    if shown:
+        shown.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        if shown:
+            shown.join()
+            sys.stderr.write(f"{_CLEAR}{line()}\n")
+            sys.stderr.flush()
+        else:
+            log.info("%s", line())
 
 
 @dataclass
 class JobReport:
     """What one run of a verb did and what it cost."""
+
+    exit_code: ClassVar[int] = 0
+    """A job that has a report and no error went well."""
 
     verb: str
     table: str

@@ -1,10 +1,13 @@
-"""Compact a table's index metadata table where that is due: spark-submit compact.py --table PATH."""
+"""Compact a table's index metadata table where that is due: spark-submit compact.py --table PATH.
+
+With `--backend native` it is Hudi's own metadata table, all of it.
+"""
 
 from __future__ import annotations
 
 import sys
 
-from hudi_index.spark.job import job_parser, run_job
+from hudi_index.spark.job import job_parser, native_of, run_job
 
 if __name__ == "__main__":
     parser = job_parser(__doc__)
@@ -13,8 +16,10 @@ if __name__ == "__main__":
     sys.exit(
         run_job(
             parser,
-            lambda table, asked, spark: table.compact(
-                partitions=asked.partition, force=asked.force, spark=spark
+            lambda table, asked, spark: (
+                native_of(table, spark).compact()
+                if asked.backend == "native"
+                else table.compact(partitions=asked.partition, force=asked.force, spark=spark)
             ),
         )
     )

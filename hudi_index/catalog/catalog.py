@@ -136,6 +136,32 @@ class Catalog:
 
         self._change(change)
 
+    def renew(self, definition: IndexDefinition) -> IndexDefinition:
+        """Put a definition in the place of the one whose id it has, under a new id; returns it as stored.
+
+        In one step: who dies while building an index anew must not lose it.
+
+        Raises:
+            NoSuchIndexError: if it is gone.
+            StateConflictError: if it is another index now.
+        """
+        renewed = replace(definition, id=uuid.uuid4().hex)
+        return self.put_back(renewed, index_id=definition.id)
+
+    def put_back(self, definition: IndexDefinition, *, index_id: str) -> IndexDefinition:
+        """Put a definition, with its own id and state, in the place of the one with `index_id`.
+
+        Raises:
+            NoSuchIndexError: if it is gone.
+            StateConflictError: if it is another index now.
+        """
+
+        def change(old: IndexDefinition) -> IndexDefinition:
+            _check_same(old, index_id, wanted=definition.state.value)
+            return definition
+
+        return self._change_definition(definition.name, change)
+
     def identify(self, table: Mapping[str, str]) -> None:
         """Note the table's identity in place of the one noted so far."""
         self._change(lambda current: current if current.table == table else current.with_table(table))

@@ -47,6 +47,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_index.entries._buffers import bytes_of, from_buffers
 from hudi_index.entries.decoding import decode_text
 from hudi_index.entries.encoding import encode_text
 from hudi_index.errors import KeyCorruptError
@@ -188,8 +189,19 @@ def lookup_part(key: str, tail: int) -> str:
 
 
 def lookup_parts(keys: pa.Array[Any], tail: int) -> pa.Array[Any]:
-    """`lookup_part` of every key."""
-    return pc.replace_substring_regex(keys, rf"(?:\$[^$]*){{{tail}}}\z", "")
+    """`lookup_part` of every key, which all have more parts than `tail`."""
+    if tail == 0 or not len(keys):
+        return keys
+    offsets, data = bytes_of(keys)
+    separators = np.flatnonzero(data == ord(SEPARATOR))
+    # Those up to a key's end, less the last `tail`: there its look-up part ends.
+    ends = separators[np.searchsorted(separators, offsets[1:]) - tail]
+    edges = np.zeros(len(data) + 1, dtype=np.int8)
+    edges[offsets[:-1]] += 1
+    edges[ends] -= 1
+    kept = data[np.cumsum(edges[:-1], dtype=np.int8).view(np.bool_)]
+    lengths = np.concatenate([[0], np.cumsum(ends - offsets[:-1])]).astype(np.int32)
+    return from_buffers(pa.string(), len(keys), lengths, kept)
 
 
 def shard_of(lookup: str, shards: int) -> int:

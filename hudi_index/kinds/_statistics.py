@@ -10,6 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import types
 
 from hudi_index.entries.decoding import decode_text
@@ -20,15 +23,17 @@ from hudi_index.kinds._parts import payload_fields
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    import pyarrow as pa
+    import numpy.typing as npt
 
     from hudi_index.kinds._ranges import PartDomain
 
-__all__ = ["PAYLOAD", "Statistics", "merged", "read_statistics"]
+__all__ = ["PAYLOAD", "Statistics", "excluding", "merged", "read_statistics"]
 
 PAYLOAD = "ColumnStatsMetadata"
 
 _LIMIT = 256
+_MOST_RANGES = 16
+"""More are searched in entry by entry."""
 _FIELDS = ("minValue", "maxValue", "valueCount", "nullCount", "nanCount", "isExact", "groupCount")
 
 
@@ -107,6 +112,40 @@ def read_statistics(entries: pa.Table) -> Iterator[Statistics | None]:
         yield (
             Statistics(low, high, values, nulls, nans or 0, bool(is_exact), groups or 0) if is_known else None
         )
+
+
+_COMPUTE: Any = pc
+"""As Any: pyarrow's stubs don't know that arrays compare with plain values."""
+
+
+def _or_true(answers: Any) -> Any:
+    return answers.fill_null(True)  # noqa: FBT003 - a value
+
+
+def excluding(entries: pa.Table, domain: PartDomain) -> npt.NDArray[np.bool_]:
+    """Which entries say that no row has one of these values: `may_hold`, for all of them at once."""
+    if len(domain.ranges) > _MOST_RANGES:
+        each = [known is not None and not known.may_hold(domain) for known in read_statistics(entries)]
+        return np.array(each, np.bool_)
+    fields: dict[str, Any] = payload_fields(entries, PAYLOAD)
+    low, high, rows, nulls = (fields[name] for name in ("minValue", "maxValue", "valueCount", "nullCount"))
+    is_known = pc.and_(pc.is_valid(rows), pc.is_valid(nulls))
+    may: Any = pa.repeat(pa.scalar(value=False), len(entries))
+    for wanted in domain.ranges:
+        # A bound that is not known is null, and so is what is compared with it: it may be.
+        meets: Any = pa.repeat(pa.scalar(value=True), len(entries))
+        if wanted.low is not None:
+            above = _COMPUTE.greater_equal if wanted.has_low else _COMPUTE.greater
+            meets = pc.and_(meets, _or_true(above(high, wanted.low)))
+        if wanted.high is not None:
+            below = _COMPUTE.less_equal if wanted.has_high else _COMPUTE.less
+            meets = pc.and_(meets, _or_true(below(low, wanted.high)))
+        may = pc.or_(may, meets)
+    may = pc.and_(may, _or_true(pc.not_equal(nulls, rows)))
+    if domain.has_null:
+        may = pc.or_(may, _or_true(_COMPUTE.greater(nulls, 0)))
+    found: npt.NDArray[np.bool_] = pc.and_(is_known, pc.invert(may)).to_numpy(zero_copy_only=False)
+    return found
 
 
 def _cut_down(part: str, data_type: pa.DataType) -> str:

@@ -61,6 +61,11 @@ class Bitmap:
         """The bitmap."""
         return (PAYLOAD,)
 
+    @property
+    def is_divisible(self) -> bool:
+        """An entry describes all rows."""
+        return False
+
     def owner_suffix(self, context: SliceContext) -> str:
         """Partition path and file id."""
         return SEPARATOR + owner_suffix(context.group.partition_path, context.group.file_id)

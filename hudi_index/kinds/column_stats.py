@@ -14,22 +14,25 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from hudi_index.entries.encoding import encode_array, encode_value, key_type
+from hudi_index.entries.encoding import encode_array, encode_text, encode_value, key_type
 from hudi_index.entries.keys import OWNER_PARTS, SEPARATOR, lookup_parts, owner_suffix
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.entries.schema import KEY, PAYLOADS, PayloadType
 from hudi_index.errors import UnencodableValueError
-from hudi_index.kinds._parts import entry_table, owners_of, values_of
+from hudi_index.kinds._parts import entry_table, values_of
 from hudi_index.kinds._ranges import asked_of
-from hudi_index.kinds._statistics import PAYLOAD, Statistics, merged, read_statistics
+from hudi_index.kinds._statistics import PAYLOAD, Statistics, excluding, merged
 from hudi_index.kinds.protocol import Lookup
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
+
+    import numpy.typing as npt
 
     from hudi_index.kinds._parts import Source
     from hudi_index.kinds.protocol import CoveredGroup, SliceContext
@@ -59,6 +62,11 @@ class ColumnStats:
         """Statistics."""
         return (PAYLOAD,)
 
+    @property
+    def is_divisible(self) -> bool:
+        """An entry describes all rows."""
+        return False
+
     def owner_suffix(self, context: SliceContext) -> str:
         """Partition path and file id."""
         return SEPARATOR + owner_suffix(context.group.partition_path, context.group.file_id)
@@ -76,14 +84,17 @@ class ColumnStats:
             The same entries that rows would give, and the kind for the columns that have to come from rows;
             None if there are none.
         """
-        found: dict[Source, Statistics] = {}
-        for source in self.sources:
-            known = statistics.get(source.column)
-            # Footers don't count NaNs, and may write 0.0 for -0.0.
-            if known is not None and not types.is_floating(key_type(source.data_type)):
-                found[source] = _of_footer(known, source)
-        rest = tuple(source for source in self.sources if source not in found)
-        return _entries(context, found), replace(self, sources=rest) if rest else None
+        found = {
+            source: _of_footer(known, source)
+            for source in self.sources
+            if (known := _certain(source, statistics)) is not None
+        }
+        return _entries(context, found), self.without(statistics)
+
+    def without(self, statistics: Mapping[str, ColumnStatistics | None]) -> ColumnStats | None:
+        """The kind for the columns of which these statistics are not enough; None if there are none."""
+        rest = tuple(source for source in self.sources if _certain(source, statistics) is None)
+        return replace(self, sources=rest) if rest else None
 
     def lookup_parts(self, keys: pa.Array[Any]) -> pa.Array[Any]:
         """The column: its entries sit together."""
@@ -103,16 +114,27 @@ class ColumnStats:
         source, domain = asked_of(self.sources, constraint)
         if source is None or domain is None:
             return frozenset()
-        owners, prefix = owners_of(covered), source.part + SEPARATOR
-        keys: list[Any] = entries.column(KEY).to_pylist()
-        return frozenset(
-            owners[key[len(prefix) :]]
-            for key, known in zip(keys, read_statistics(entries), strict=True)
-            if known is not None
-            and key.startswith(prefix)
-            and key[len(prefix) :] in owners
-            and not known.may_hold(domain)
-        )
+        groups = [each.group for each in covered]
+        owners = [owner_suffix(group.partition_path, group.file_id) for group in groups]
+        rows = self.refuted_rows(constraint, entries, pa.array(owners, pa.string()))
+        return frozenset(groups[row] for row in np.flatnonzero(rows).tolist())
+
+    def refuted_rows(
+        self, constraint: Constraint, entries: pa.Table, owners: pa.Array[Any]
+    ) -> npt.NDArray[np.bool_]:
+        """`prune` for many: which of the covered file groups, each given by what its keys end with."""
+        refuted = np.zeros(len(owners), np.bool_)
+        source, domain = asked_of(self.sources, constraint)
+        if source is None or domain is None:
+            return refuted
+        prefix = source.part + SEPARATOR
+        keys: Any = entries.column(KEY)
+        ends = pc.utf8_slice_codeunits(keys, len(prefix))
+        rows = pc.fill_null(pc.index_in(ends, value_set=owners), -1).to_numpy()
+        says_no = excluding(entries, domain) & (rows >= 0)
+        says_no &= pc.starts_with(keys, prefix).to_numpy()
+        refuted[rows[says_no]] = True
+        return refuted
 
 
 class ColumnStatsBuilder:
@@ -147,8 +169,15 @@ def _entries(context: SliceContext, found: Mapping[Source, Statistics]) -> pa.Ta
     )
 
 
+def _certain(source: Source, statistics: Mapping[str, ColumnStatistics | None]) -> ColumnStatistics | None:
+    # Footers don't count NaNs, and may write 0.0 for -0.0.
+    return None if types.is_floating(key_type(source.data_type)) else statistics.get(source.column)
+
+
 def _of_footer(known: ColumnStatistics, source: Source) -> Statistics:
-    bounds = [_encoded(bound, source.name) for bound in (known.minimum, known.maximum) if bound is not None]
+    bounds = [
+        _encoded_bound(each, source.name) for each in (known.minimum, known.maximum) if each is not None
+    ]
     low, high = bounds if bounds else (None, None)
     return Statistics(low, high, known.value_count, known.null_count).with_short_bounds(source.data_type)
 
@@ -167,6 +196,13 @@ def _of_values(values: pa.Array[Any], column: str) -> Statistics:
     low = _NAN if nans == rows - nulls else _encoded(bounds["min"], column)
     high = _NAN if nans else _encoded(bounds["max"], column)
     return Statistics(low, high, rows, nulls, nans, group_count=0)
+
+
+def _encoded_bound(value: pa.Scalar[Any], column: str) -> str:
+    if types.is_string(value.type):
+        # Without the detour over an array: there are two for each column of each file.
+        return encode_text(value.as_py())
+    return _encoded(value, column)
 
 
 def _encoded(value: Any, column: str) -> str:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from hudi_index.entries.schema import KEY
 
-__all__ = ["diff_entries"]
+__all__ = ["diff_entries", "differ"]
 
 
 def diff_entries(before: pa.Table, after: pa.Table) -> tuple[pa.Table, pa.Array[Any]]:
@@ -25,12 +25,12 @@ def diff_entries(before: pa.Table, after: pa.Table) -> tuple[pa.Table, pa.Array[
     kept = after.filter(pa.array(~is_new))
     previous = before.take(places.drop_null())
     is_written = is_new
-    is_written[~is_new] = _differ(previous, kept)
+    is_written[~is_new] = differ(previous, kept)
     return after.filter(pa.array(is_written)), deletes
 
 
-def _differ(before: pa.Table, after: pa.Table) -> Any:
-    """For each row whether it is another one in the other table."""
+def differ(before: pa.Table, after: pa.Table) -> Any:
+    """For each row whether it is another one in the other table, apart from the key."""
     found = np.zeros(after.num_rows, dtype=np.bool_)
     for name in after.column_names:
         if name == KEY:

@@ -7,31 +7,59 @@ It is what makes pruning safe. A file group is covered when its current slice ha
 here; nothing else may be refuted. All indexes that are ready describe the same slices, since one commit moves
 them all.
 
+Each commit says which indexes these are, by id. So an index that became ready beside somebody else's commit,
+or whose entries were lost with their partition, is seen not to describe them.
+
 The number is a short name of the file group inside keys of other partitions. A new file group gets the next
 one; none is ever given to another, so an entry left behind by mistake can't be taken for somebody else's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudi_index.entries import owner_suffix
 from hudi_index.entries.schema import PAYLOADS, PayloadType
-from hudi_index.kinds.protocol import CoveredGroup
+from hudi_index.kinds._parts import payload_fields
+from hudi_index.table.identities import identity_columns
 from hudi_index.table.slices import FileGroupId, SliceIdentity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import numpy.typing as npt
 
     from hudi_index.table.slices import FileSlice
 
-__all__ = ["PARTITION", "PAYLOAD", "IndexedSlice", "entries_of", "indexed_slices"]
+__all__ = [
+    "INDEXES",
+    "PARTITION",
+    "PAYLOAD",
+    "IndexedSlice",
+    "IndexedSlices",
+    "described_places",
+    "describing_indexes",
+    "entries_of",
+    "indexed_slices",
+]
 
 PARTITION = "files"
 PAYLOAD = "filesystemMetadata"
+INDEXES = "indexes"
+"""Where a commit's data snapshot keeps the ids of the indexes that describe it, joined by commas."""
+
+
+def describing_indexes(data_snapshot: Mapping[str, str]) -> frozenset[str]:
+    """The ids of the indexes that describe the slices noted here."""
+    return frozenset(filter(None, data_snapshot.get(INDEXES, "").split(",")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +78,6 @@ class IndexedSlice:
     def of(cls, piece: FileSlice, *, number: int, row_count: int, schema_id: str) -> IndexedSlice:
         """What is noted when a slice has been indexed."""
         return cls(piece.identity, number, row_count, piece.base_size, piece.latest_instant, schema_id)
-
-    @property
-    def covered(self) -> CoveredGroup:
-        """The file group as index kinds see it."""
-        return CoveredGroup(self.identity.group, self.number, self.row_count)
 
 
 def entries_of(slices: Iterable[IndexedSlice]) -> pa.Table:
@@ -87,20 +110,114 @@ def entries_of(slices: Iterable[IndexedSlice]) -> pa.Table:
     )
 
 
-def indexed_slices(entries: pa.Table) -> dict[FileGroupId, IndexedSlice]:
+def indexed_slices(entries: pa.Table) -> IndexedSlices:
     """The slices that entries of this partition note, by file group."""
-    found = {}
-    for row in cast("list[dict[str, Any]]", entries.column(PAYLOAD).to_pylist()):
-        group = FileGroupId(row["partitionPath"], row["fileId"])
-        identity = SliceIdentity(
-            group,
-            row["baseFile"],
-            tuple(row["logFiles"]),
-            tuple(row["logFileSizes"]),
-            tuple(row["logFileTimes"]),
-            row["asOf"],
-        )
-        found[group] = IndexedSlice(
-            identity, row["number"], row["rowCount"], row["baseFileSize"], row["instantTime"], row["schemaId"]
-        )
+    return IndexedSlices(entries)
+
+
+class IndexedSlices(Mapping[FileGroupId, IndexedSlice]):
+    """What the indexes know of all file groups, kept as columns.
+
+    Most file groups are only ever asked whether they are still what they were. That is answered by comparing
+    columns, without an object for each.
+    """
+
+    def __init__(self, entries: pa.Table) -> None:
+        self._fields = payload_fields(entries, PAYLOAD)
+        # As Any: pyarrow's stubs don't know that these are texts, none of them null.
+        names: list[Any] = [self._fields[name].to_pylist() for name in ("partitionPath", "fileId")]
+        self._rows = {group: row for row, group in enumerate(zip(*names, strict=True))}
+
+    @cached_property
+    def _columns(self) -> dict[str, list[Any]]:
+        return {name: _as_list(values) for name, values in self._fields.items()}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[FileGroupId]:
+        return (FileGroupId(*group) for group in self._rows)
+
+    def __contains__(self, group: object) -> bool:
+        return isinstance(group, FileGroupId) and (group.partition_path, group.file_id) in self._rows
+
+    def __getitem__(self, group: FileGroupId) -> IndexedSlice:
+        row = self._rows[group.partition_path, group.file_id]
+        names, rest = ([self._columns[name][row] for name in part] for part in (_IDENTITY, _REST))
+        return IndexedSlice(SliceIdentity(group, *names), *rest)
+
+    def uncovered(self, current: Sequence[FileSlice]) -> list[FileSlice]:
+        """Those of these slices that the indexes don't describe."""
+        is_described = np.zeros(len(current), np.bool_)
+        is_described[described_places(self._fields, identity_columns(current))[1]] = True
+        return [current[place] for place in np.flatnonzero(~is_described).tolist()]
+
+    def gone(self, current: Iterable[FileSlice]) -> list[FileGroupId]:
+        """The file groups that are described and not among these slices."""
+        left = self._rows.keys() - {(piece.group.partition_path, piece.group.file_id) for piece in current}
+        return sorted(FileGroupId(*group) for group in left)
+
+
+_IDENTITY = ("baseFile", "logFiles", "logFileSizes", "logFileTimes", "asOf")
+"""The fields that SliceIdentity has after the file group, in its order."""
+_REST = ("number", "rowCount", "baseFileSize", "instantTime", "schemaId")
+"""The fields that IndexedSlice has after the identity, in its order."""
+
+
+def described_places(
+    noted: Mapping[str, Any], current: Mapping[str, Any]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Where a slice is exactly the one that is noted: rows of the notes, and the slices' places.
+
+    Args:
+        noted: Fields of the payload.
+        current: `identity_columns` of slices.
+    """
+    found = pc.index_in(_group_names(noted), value_set=_group_names(current))
+    rows = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
+    places = found.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
+    same = current["settled"].take(pa.array(places)).to_numpy(zero_copy_only=False).copy()
+    for name in _IDENTITY:
+        one, other = noted[name].take(pa.array(rows)), current[name].take(pa.array(places))
+        same &= _equal_lists(one, other) if pa.types.is_list(one.type) else _equal(one, other)
+    return rows[same], places[same]
+
+
+def _group_names(columns: Mapping[str, Any]) -> Any:
+    """One text for each file group."""
+    return pc.binary_join_element_wise(columns["partitionPath"], columns["fileId"], "\0")
+
+
+def _equal(one: Any, other: Any) -> npt.NDArray[np.bool_]:
+    """Where two columns are the same, null being the same as null."""
+    both_null: Any = pc.and_(pc.is_null(one), pc.is_null(other))
+    same: Any = pc.or_(pc.equal(one, other).fill_null(False), both_null)  # noqa: FBT003 - a value
+    found: npt.NDArray[np.bool_] = same.to_numpy(zero_copy_only=False)
     return found
+
+
+def _equal_lists(one: Any, other: Any) -> npt.NDArray[np.bool_]:
+    sizes = [
+        pc.fill_null(pc.list_value_length(each), 0).to_numpy(zero_copy_only=False) for each in (one, other)
+    ]
+    same: npt.NDArray[np.bool_] = sizes[0] == sizes[1]
+    rows = np.flatnonzero(same & (sizes[0] > 0))
+    if len(rows):
+        chosen = pa.array(rows)
+        items = _equal(one.take(chosen).flatten(), other.take(chosen).flatten())
+        starts = np.concatenate([[0], np.cumsum(sizes[0][rows])[:-1]])
+        same[rows] = np.logical_and.reduceat(items, starts)
+    return same
+
+
+def _as_list(values: Any) -> list[Any]:
+    """The values of a column; lists as tuples."""
+    if not pa.types.is_list(values.type):
+        found: list[Any] = values.to_pylist()
+        return found
+    # All lists at once: one by one costs ten times as much.
+    inner: list[Any] = values.flatten().to_pylist()
+    if not inner:
+        return [()] * len(values)
+    ends = np.cumsum(values.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)).tolist()
+    return [tuple(inner[start:stop]) for start, stop in pairwise([0, *ends])]

@@ -16,7 +16,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudi_index.entries.keys import (
     OWNER_PARTS,
@@ -25,18 +27,21 @@ from hudi_index.entries.keys import (
     join_key,
     lookup_part,
     lookup_parts,
+    owner_suffix,
     partition_part,
     split_key,
 )
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.entries.schema import KEY, PAYLOADS, PayloadType
-from hudi_index.kinds._parts import entry_table
+from hudi_index.kinds._parts import entry_table, payload_fields
 from hudi_index.kinds._ranges import asked_of
-from hudi_index.kinds._statistics import PAYLOAD, Statistics, merged, read_statistics
+from hudi_index.kinds._statistics import PAYLOAD, Statistics, excluding, merged, read_statistics
 from hudi_index.kinds.protocol import Lookup
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+
+    import numpy.typing as npt
 
     from hudi_index.kinds._parts import Source
     from hudi_index.kinds.protocol import CoveredGroup
@@ -104,19 +109,38 @@ class PartitionStats:
         source, domain = asked_of(self.sources, constraint)
         if source is None or domain is None:
             return frozenset()
-        members: dict[str, list[CoveredGroup]] = defaultdict(list)
-        for each in covered:
-            members[join_key(source.part, partition_part(each.group.partition_path))].append(each)
-        refuted: set[FileGroupId] = set()
-        keys: list[Any] = entries.column(KEY).to_pylist()
-        for key, known in zip(keys, read_statistics(entries), strict=True):
-            groups = members.get(key, [])
-            if known is not None and _describes(known, groups) and not known.may_hold(domain):
-                refuted.update(each.group for each in groups)
-        return frozenset(refuted)
+        groups = list(covered)
+        owners = [owner_suffix(each.group.partition_path, each.group.file_id) for each in groups]
+        counts = np.array([each.row_count for each in groups], np.int64)
+        rows = self.refuted_rows(constraint, entries, pa.array(owners, pa.string()), counts)
+        return frozenset(groups[row].group for row in np.flatnonzero(rows).tolist())
 
-
-def _describes(known: Statistics, groups: Collection[CoveredGroup]) -> bool:
-    """Whether statistics can be those of exactly these file groups."""
-    rows = sum(each.row_count for each in groups)
-    return known.group_count == len(groups) and known.value_count == rows
+    def refuted_rows(
+        self,
+        constraint: Constraint,
+        entries: pa.Table,
+        owners: pa.Array[Any],
+        row_counts: npt.NDArray[np.int64],
+    ) -> npt.NDArray[np.bool_]:
+        """`prune` for many: which of the covered file groups, each given by what its keys end with."""
+        source, domain = asked_of(self.sources, constraint)
+        if source is None or domain is None or not len(owners) or not entries.num_rows:
+            return np.zeros(len(owners), np.bool_)
+        # Without the file id: the partition.
+        partitions: Any = pc.replace_substring_regex(owners, r"\$[^$]*\z", "").dictionary_encode()
+        places = partitions.indices.to_numpy()
+        groups = np.bincount(places, minlength=len(partitions.dictionary))
+        rows = np.bincount(places, weights=row_counts, minlength=len(partitions.dictionary))
+        keys = pc.binary_join_element_wise(source.part, partitions.dictionary, SEPARATOR)
+        # One more at the end stands for partitions without an entry.
+        found = pc.index_in(keys, value_set=entries.column(KEY).combine_chunks())
+        entry = found.fill_null(entries.num_rows).to_numpy(zero_copy_only=False)
+        fields: dict[str, Any] = payload_fields(entries, PAYLOAD)
+        counts = [
+            np.append(fields[name].fill_null(-1).to_numpy(zero_copy_only=False), -1)[entry]
+            for name in ("groupCount", "valueCount")
+        ]
+        says_no = np.append(excluding(entries, domain), False)[entry]
+        refuted = says_no & (counts[0] == groups) & (counts[1] == rows)
+        chosen: npt.NDArray[np.bool_] = refuted[places]
+        return chosen

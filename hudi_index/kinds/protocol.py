@@ -94,6 +94,11 @@ class IndexKind(Protocol):
         """The payload fields of ENTRY_SCHEMA that its entries set."""
         ...
 
+    @property
+    def is_divisible(self) -> bool:
+        """Whether a large slice may be described in parts: its entries are those of the parts."""
+        ...
+
     def owner_suffix(self, context: SliceContext) -> str:
         """How every key of a file group ends, from the last `$` before the owner on."""
         ...

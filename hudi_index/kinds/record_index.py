@@ -50,6 +50,8 @@ COMMIT_TIME = "_hoodie_commit_time"
 
 _NUMBER_PARTS = 1
 _ORDERING, _INSTANT = "orderingValue", "instantTime"
+PREFERENCE = (PAYLOAD, (_ORDERING, _INSTANT))
+"""Of entries that share a key the one with the largest of these fields counts."""
 _ROWS = pa.schema({KEY: pa.string(), _ORDERING: pa.string(), _INSTANT: pa.string()})
 
 
@@ -83,6 +85,11 @@ class RecordIndex:
     def payloads(self) -> tuple[str, ...]:
         """Ordering value and commit time."""
         return (PAYLOAD,)
+
+    @property
+    def is_divisible(self) -> bool:
+        """Every row has an entry of its own."""
+        return True
 
     def owner_suffix(self, context: SliceContext) -> str:
         """The number of the file group."""

@@ -62,6 +62,11 @@ class SecondaryIndex:
         """None."""
         return ()
 
+    @property
+    def is_divisible(self) -> bool:
+        """Every row has an entry of its own."""
+        return True
+
     def owner_suffix(self, context: SliceContext) -> str:
         """The number of the file group."""
         return f"{SEPARATOR}{context.number}"

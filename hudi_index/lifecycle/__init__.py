@@ -1,7 +1,7 @@
 """The life of indexes: create, maintain, compact, rebuild, drop, and how they are. One function per verb."""
 
 from hudi_index.lifecycle.compact import compact
-from hudi_index.lifecycle.create import create, drop, rebuild
+from hudi_index.lifecycle.create import create, create_all, drop, rebuild
 from hudi_index.lifecycle.executor import Executor, LocalExecutor
 from hudi_index.lifecycle.maintain import maintain
 from hudi_index.lifecycle.status import IndexStatus, TableStatus, status
@@ -13,6 +13,7 @@ __all__ = [
     "TableStatus",
     "compact",
     "create",
+    "create_all",
     "drop",
     "maintain",
     "rebuild",

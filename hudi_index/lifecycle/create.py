@@ -12,57 +12,106 @@ from hudi_index.catalog import Catalog, IndexState, Kind
 from hudi_index.entries import SEPARATOR, encode_text
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.entries.schema import KEY
-from hudi_index.errors import ConflictError, IndexExistsError, InvalidDefinitionError
+from hudi_index.errors import ConflictError, IndexExistsError, InvalidDefinitionError, UserError
 from hudi_index.jobs import JobReport
+from hudi_index.kinds import files
 from hudi_index.lifecycle.maintain import bring_up_to_date, described
-from hudi_index.lifecycle.partitions import PARTITION_STATS, is_merged
+from hudi_index.lifecycle.partitions import partitions_of
 from hudi_index.lifecycle.state import IndexedState
 from hudi_index.metadata_table import MetadataTable
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
     import pyarrow as pa
 
     from hudi_index.catalog import IndexDefinition
     from hudi_index.lifecycle.executor import Executor
+    from hudi_index.metadata_table import Transaction
     from hudi_index.storage import Storage
 
-__all__ = ["create", "drop", "rebuild"]
+__all__ = ["create", "create_all", "drop", "rebuild"]
+
+
+class StatementRefusedError(UserError):
+    """One of several statements can't be carried out, so none is."""
+
+    def __init__(self, *, name: str, reason: str) -> None:
+        self.name, self.reason = name, reason
+        super().__init__(f"CREATE INDEX {name}: {reason}; none of the indexes was created")
 
 
 def create(
     storage: Storage, executor: Executor, definition: IndexDefinition, *, if_not_exists: bool = False
 ) -> JobReport:
     """Make an index: all others are brought up to date, the new one is built at the same snapshot."""
+    return create_all(storage, executor, [(definition, if_not_exists)])
+
+
+def create_all(
+    storage: Storage, executor: Executor, wanted: Sequence[tuple[IndexDefinition, bool]]
+) -> JobReport:
+    """Make several indexes, each with its IF NOT EXISTS, in one pass over the table and one commit.
+
+    All are refused if one is, before anything is written. Until the commit all are `building`.
+    """
     report = JobReport("create", storage.uri)
     catalog, metadata_table = Catalog(storage), MetadataTable.of(storage)
     with report.phase("look"):
         state = IndexedState.load(storage, metadata_table)
-        existing = catalog.load().find(definition.name)
-        if existing and existing.state is not IndexState.BUILDING:
-            if if_not_exists:
-                report.notes.append(f"index {existing.name} exists already")
-                return report
-            raise IndexExistsError(name=existing.name)
-        _refuse_overlap(definition, state)
-        wanted = described(definition, state, executor)
-        state.kind(wanted)  # refuses what can't be indexed before anything is written
-        if existing:
-            catalog.remove(existing.name, index_id=existing.id)
-        stored = catalog.add(wanted)
+        asked: list[IndexDefinition] = []
+        for definition, if_not_exists in wanted:
+            try:
+                others = [*asked, *state.definitions]
+                if not _is_there(definition, others, report, if_not_exists=if_not_exists):
+                    _refuse_overlap(definition, others)
+                    found = described(definition, state, executor)
+                    state.kind(found)  # refuses what can't be indexed
+                    asked.append(found)
+            except UserError as error:
+                if len(wanted) == 1:
+                    raise
+                raise StatementRefusedError(name=definition.name, reason=str(error)) from error
+        if not asked:
+            return report
+        stored = [_stored(catalog, state, definition) for definition in asked]
+        left = {each.key for each in state.definitions}
+        again = {each.id for each in stored if each.key in left}
     try:
-        _build(storage, executor, report, stored)
-    except ConflictError:
-        # Nothing was built, and the caller will come again: leave nothing that looks like a build under way.
-        catalog.remove(stored.name, index_id=stored.id)
+        _build(storage, executor, report, stored, again=again)
+    except (ConflictError, UserError):
+        # Nothing was built: leave nothing that looks like a build under way.
+        for each in stored:
+            catalog.remove(each.name, index_id=each.id)
         raise
     return report
 
 
-def _refuse_overlap(definition: IndexDefinition, state: IndexedState) -> None:
+def _is_there(
+    definition: IndexDefinition, known: Iterable[IndexDefinition], report: JobReport, *, if_not_exists: bool
+) -> bool:
+    """Whether the index exists and that is fine; one that an earlier create left unfinished does not."""
+    existing = next((each for each in known if each.key == definition.key), None)
+    if existing is None or (existing.id and existing.state is IndexState.BUILDING):
+        return False
+    if not if_not_exists:
+        raise IndexExistsError(name=existing.name)
+    report.notes.append(f"index {existing.name} exists already")
+    return True
+
+
+def _stored(catalog: Catalog, state: IndexedState, definition: IndexDefinition) -> IndexDefinition:
+    for left in state.definitions:
+        if left.key == definition.key:
+            catalog.remove(left.name, index_id=left.id)
+    return catalog.add(definition)
+
+
+def _refuse_overlap(definition: IndexDefinition, others: Iterable[IndexDefinition]) -> None:
     """Entries are named by column: two indexes of a kind may share them only if both write the same."""
     if definition.kind in (Kind.COLUMN_STATS, Kind.SECONDARY_INDEX) or definition.is_functional:
         return
-    for other in state.definitions:
+    for other in others:
         if other.partition != definition.partition or other.key == definition.key:
             continue
         common = [name for name in definition.source_fields if name in other.source_fields]
@@ -81,23 +130,51 @@ def rebuild(storage: Storage, executor: Executor, name: str) -> JobReport:
         old = catalog.load().definition_of(name)
         state = IndexedState.load(storage, MetadataTable.of(storage))
         wanted = described(old, state, executor)
-        catalog.remove(old.name, index_id=old.id)
-        stored = catalog.add(wanted.with_state(IndexState.BUILDING))
-    _build(storage, executor, report, stored)
+        stored = catalog.renew(wanted.with_state(IndexState.BUILDING))
+    try:
+        _build(storage, executor, report, [stored], again={stored.id})
+    except ConflictError:
+        catalog.put_back(old, index_id=stored.id)  # nothing was built: it is as good as it was
+        raise
     return report
 
 
-def _build(storage: Storage, executor: Executor, report: JobReport, stored: IndexDefinition) -> None:
+def _build(
+    storage: Storage,
+    executor: Executor,
+    report: JobReport,
+    stored: Sequence[IndexDefinition],
+    *,
+    again: Collection[str],
+) -> None:
+    """Build indexes, some of them `again`, by id."""
     state = IndexedState.load(storage, MetadataTable.of(storage))
-    shares = any(each.partition == stored.partition for each in state.ready())
-    is_left = stored.partition in state.view.state.shards
-    # What an earlier build left there belongs to nobody. A shared partition is built anew with all who share
-    # it.
-    is_renewed = is_left and (not shares or report.verb == "rebuild")
-    replaced = _partitions_of(stored, state) if is_renewed else []
-    bring_up_to_date(storage, executor, report, new=[stored], replaced=replaced)
-    Catalog(storage).change_state(stored.name, IndexState.READY, index_id=stored.id)
-    report.indexes.append(stored.name)
+    replaced: dict[str, None] = {}
+    for definition in stored:
+        shares = any(each.partition == definition.partition for each in state.ready())
+        is_left = definition.partition in state.view.state.shards
+        # What an earlier build or an index out of service left there is of nobody knows which slices. A
+        # shared partition is built anew with all who share it.
+        if is_left and (
+            not shares or definition.id in again or _overlaps_unmaintained(definition, stored, state)
+        ):
+            replaced.update(dict.fromkeys(partitions_of(definition, state)))
+    bring_up_to_date(state, executor, report, new=stored, replaced=list(replaced))
+    for definition in stored:
+        Catalog(storage).change_state(definition.name, IndexState.READY, index_id=definition.id)
+        report.indexes.append(definition.name)
+
+
+def _overlaps_unmaintained(
+    definition: IndexDefinition, new: Sequence[IndexDefinition], state: IndexedState
+) -> bool:
+    """Whether entries of its columns are there that nobody has kept up."""
+    built = {each.id for each in new}
+    return any(
+        each.partition == definition.partition and set(each.source_fields) & set(definition.source_fields)
+        for each in state.definitions
+        if each.id not in built and each.state is not IndexState.READY
+    )
 
 
 def drop(storage: Storage, name: str, *, if_exists: bool = False) -> JobReport:
@@ -128,8 +205,8 @@ def _drop_entries(
         if each.partition == definition.partition and each.id != definition.id
     ]
     if not others:
-        with metadata_table.begin(replaced=_partitions_of(definition, state)) as transaction:
-            report.commit = transaction.commit().file_name
+        with metadata_table.begin(replaced=partitions_of(definition, state)) as transaction:
+            report.commit = transaction.commit(_snapshot_without(definition, transaction)).file_name
         return
     used = {column for each in others for column in each.source_fields}
     ranges = [
@@ -138,19 +215,22 @@ def _drop_entries(
         if column not in used
     ]
     with metadata_table.begin() as transaction:
-        for partition in _partitions_of(definition, state):
+        for partition in partitions_of(definition, state):
             for piece in transaction.view.slices(partition):
                 gone = _keys_in(metadata_table, partition, piece.shard, ranges)
                 if len(gone):
-                    transaction.add([transaction.writer.write_log(partition, piece.shard, deletes=gone)])
-                    report.entries_removed += len(gone)
-        report.commit = transaction.commit().file_name
+                    stat = transaction.writer.write_log(partition, piece.shard, deletes=gone)
+                    transaction.add([stat])
+                    report.entries_removed += stat.tombstones
+                    report.bytes_written += stat.size
+        report.commit = transaction.commit(_snapshot_without(definition, transaction)).file_name
 
 
-def _partitions_of(definition: IndexDefinition, state: IndexedState) -> list[str]:
-    """The partitions with its entries, as far as they exist."""
-    names = [definition.partition, *([PARTITION_STATS] if is_merged(definition) else [])]
-    return [name for name in names if name in state.view.state.shards]
+def _snapshot_without(definition: IndexDefinition, transaction: Transaction) -> dict[str, str]:
+    """What the commit describes, with one index less: a plan that still knows it must not ask it."""
+    snapshot = transaction.view.state.data_snapshot
+    left = files.describing_indexes(snapshot) - {definition.id}
+    return {**snapshot, files.INDEXES: ",".join(sorted(left))}
 
 
 def _keys_in(

@@ -7,28 +7,24 @@ results are the same as Spark's (hudi_index.spark.executor), which spills.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Protocol
 
-import pyarrow as pa
-
-from hudi_index.entries.schema import DELETED, KEY
 from hudi_index.errors import UserError
-from hudi_index.lifecycle.tasks import (
-    METRICS,
-    TARGET,
-    changes_schema,
-    item_changes,
-    purge_of,
-    runs_of,
-    write_changes,
-)
+from hudi_index.jobs import progress
+from hudi_index.lifecycle.job import ROWS_AT_ONCE
+from hudi_index.lifecycle.runs import METRICS, merged, pieces_of, targets_of
+from hudi_index.lifecycle.tasks import all_changes, purge_of
+from hudi_index.lifecycle.writing import write_changes
 from hudi_index.metadata_table import compact_slice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from hudi_index.lifecycle.job import Job
+    import pyarrow as pa
+
+    from hudi_index.lifecycle.job import Job, WorkItem
+    from hudi_index.lifecycle.runs import Piece
     from hudi_index.metadata_table import FileSlice as MetadataSlice
     from hudi_index.metadata_table import ShardWriter, WriteStat
 
@@ -46,11 +42,16 @@ class ExpressionFacts:
 
 
 class NeedsSparkError(UserError):
-    """An index over an expression, and no Spark to compute it."""
+    """Something that only Spark can do, and no Spark."""
 
-    def __init__(self, *, expression: str) -> None:
-        self.expression = expression
-        super().__init__(f"expression {expression!r} is computed by Spark: run this with a Spark session")
+    def __init__(self, *, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"{reason}: run this with a Spark session")
+
+    @classmethod
+    def of_expression(cls, sql: str) -> NeedsSparkError:
+        """An index over an expression."""
+        return cls(reason=f"expression {sql!r} is computed by Spark")
 
 
 @dataclass
@@ -91,27 +92,48 @@ class Executor(Protocol):
         ...
 
 
+@dataclass(frozen=True)
 class LocalExecutor:
     """Runs jobs here and now."""
 
+    rows_at_once: int = ROWS_AT_ONCE
+
     def describe_expression(self, _schema: pa.Schema, sql: str, _time_zone: str | None, /) -> ExpressionFacts:
         """See Executor. Refuses: index and query agree on an expression because Spark computes both."""
-        raise NeedsSparkError(expression=sql)
+        raise NeedsSparkError.of_expression(sql)
 
     def compact(self, writer: ShardWriter, slices: Sequence[MetadataSlice]) -> list[WriteStat]:
         """See Executor."""
-        return [compact_slice(writer, piece) for piece in slices]
+        found: list[WriteStat] = []
+        with progress("compact", len(slices), "shards", lambda: len(found)):
+            for piece in slices:
+                stat = compact_slice(writer, piece)
+                found.append(stat)
+        return found
 
     def run(self, job: Job, purges: Mapping[int, MetadataSlice]) -> JobOutcome:
         """See Executor."""
         for expression in job.expressions:
-            raise NeedsSparkError(expression=expression.sql)
-        batches = [batch for item in job.items for batch in item_changes(job, item)]
-        batches += [batch for place, piece in purges.items() for batch in purge_of(job, place, piece)]
-        order: Any = [(TARGET, "ascending"), (KEY, "ascending"), (DELETED, "ascending")]
-        ordered = pa.Table.from_batches(batches, schema=changes_schema(job)).sort_by(order)
+            raise NeedsSparkError.of_expression(expression.sql)
+        for item in job.items:
+            reason = job.reason_for_spark(item)
+            if reason:
+                where = f"table {job.reader.storage.uri!r}"
+                raise NeedsSparkError(reason=f"{where} can only be read by Hudi on Spark, since {reason}")
+        job = replace(job, rows_at_once=self.rows_at_once)
+        done = 0
+
+        def counted() -> Iterator[WorkItem]:
+            nonlocal done
+            for item in job.items:
+                yield item
+                done += 1
+
+        with progress("build", len(job.items), "file groups", lambda: done):
+            changes = list(all_changes(job, counted()))
+        changes += [each for place, piece in purges.items() for each in purge_of(job, place, piece)]
         outcome = JobOutcome()
-        for written in write_runs(job, ordered.combine_chunks().to_batches(), write_token="0-0-0"):
+        for written in write_runs(job, sorted(pieces_of(changes)), write_token="0-0-0"):
             if isinstance(written, dict):
                 outcome.count(written)
             else:
@@ -120,13 +142,13 @@ class LocalExecutor:
 
 
 def write_runs(
-    job: Job, batches: Iterable[pa.RecordBatch], *, write_token: str
+    job: Job, pieces: Iterable[Piece], *, write_token: str
 ) -> Iterator[WriteStat | dict[str, int]]:
-    """Write changes sorted by target and key; yields a statistic per file, and counts."""
-    for place, tables in runs_of(batches):
+    """Write sorted pieces of changes; yields a statistic per file, and counts."""
+    for place, mine in targets_of(pieces):
         if place == METRICS:
-            for table in tables:
-                for text in table.column(KEY).to_pylist():
-                    yield json.loads(str(text))
+            yield from (json.loads(piece.data) for piece in mine)
         else:
-            yield write_changes(job.writer, job.targets[place], tables, write_token=write_token)
+            written = write_changes(job.writer, job.targets[place], merged(mine), write_token=write_token)
+            if written:
+                yield written

@@ -8,20 +8,24 @@ to the table does not matter, only which slices it left.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hudi_index.kinds.protocol import SliceContext
 from hudi_index.table import FileSlice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from hudi_index.kinds.files import IndexedSlice
     from hudi_index.kinds.protocol import IndexKind
     from hudi_index.metadata_table import ShardWriter
     from hudi_index.table import FileGroupId, TableReader
 
-__all__ = ["Expression", "Job", "Target", "WorkItem", "items_of"]
+__all__ = ["ROWS_AT_ONCE", "Expression", "Job", "Target", "WorkItem", "items_of"]
+
+
+ROWS_AT_ONCE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,16 @@ class Job:
     targets: tuple[Target, ...]
     expressions: tuple[Expression, ...] = ()
     schema_id: str = ""
+    index_ids: tuple[str, ...] = ()
+    """The indexes that all these kinds are."""
+    instant: str | None = None
+    """The data table's instant whose slices are described."""
+    rows_at_once: int = ROWS_AT_ONCE
+    """A file group of more rows is not compared in memory: see hudi_index.lifecycle.tasks."""
+
+    def reason_for_spark(self, item: WorkItem) -> str | None:
+        """Why only Hudi on Spark can read the item's present slice, None if hudi-rs can."""
+        return self.reader.choice_of(item.after).reason if item.after else None
 
     def columns_to_read(self, kinds: Iterable[IndexKind]) -> list[str]:
         """The table's columns that the kinds see, or that their expressions are computed from."""
@@ -89,36 +103,35 @@ class Job:
         known = self.reader.shape.columns_with_meta.names
         return [name for name in found if not name.startswith("_hoodie_") or name in known]
 
-    def first_target_of(self, partition: str) -> int:
-        """Where the partition's shards begin in `targets`."""
-        return next(place for place, target in enumerate(self.targets) if target.partition == partition)
-
-    def shards_of(self, partition: str) -> int:
-        """How many shards the partition has."""
-        return sum(target.partition == partition for target in self.targets)
+    @cached_property
+    def places(self) -> dict[str, tuple[int, int]]:
+        """Where the shards of each partition begin in `targets`, and how many they are."""
+        found: dict[str, tuple[int, int]] = {}
+        for place, target in enumerate(self.targets):
+            first, count = found.get(target.partition, (place, 0))
+            found[target.partition] = (first, count + 1)
+        return found
 
 
 def items_of(
     indexed: Mapping[FileGroupId, IndexedSlice],
-    current: Sequence[FileSlice],
+    current: Iterable[FileSlice],
+    gone: Iterable[FileGroupId],
     *,
     next_number: int,
     lost: frozenset[FileGroupId],
-    all_groups: bool,
 ) -> tuple[list[WorkItem], int]:
-    """The items that bring the indexes from `indexed` to `current`, and the next free number.
+    """The items that bring the indexes to `current`, and the next free number.
 
     Args:
         indexed: What the indexes describe.
-        current: The table's slices.
+        current: The table's slices that are to be described: all if an index is new, else those that changed.
+        gone: File groups that are described and no longer there.
         next_number: The number of the next new file group.
         lost: File groups of which old files are gone.
-        all_groups: Whether unchanged file groups are items too, because an index is new.
     """
     items = []
-    seen = set()
     for piece in current:
-        seen.add(piece.group)
         known = indexed.get(piece.group)
         if piece.unsettled:
             continue  # somebody is writing to it: it stays uncovered until the next run
@@ -129,11 +142,9 @@ def items_of(
             context = SliceContext(piece.group, known.number)
             before = FileSlice.of_identity(known.identity)
         is_lost = piece.group in lost and before is not None and before.identity != piece.identity
-        item = WorkItem(context, before, piece, is_lost=is_lost)
-        if item.is_changed or all_groups:
-            items.append(item)
-    for group, known in indexed.items():
-        if group not in seen:
-            before = FileSlice.of_identity(known.identity)
-            items.append(WorkItem(SliceContext(group, known.number), before, None, is_lost=group in lost))
+        items.append(WorkItem(context, before, piece, is_lost=is_lost))
+    for group in gone:
+        known = indexed[group]
+        before = FileSlice.of_identity(known.identity)
+        items.append(WorkItem(SliceContext(group, known.number), before, None, is_lost=group in lost))
     return items, next_number

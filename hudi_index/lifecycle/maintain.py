@@ -17,13 +17,13 @@ from hudi_index.catalog import Catalog, IndexState
 from hudi_index.jobs import JobReport
 from hudi_index.kinds import files
 from hudi_index.lifecycle.job import Job, Target, items_of
-from hudi_index.lifecycle.partitions import PARTITION_STATS, is_merged, merge_partitions
+from hudi_index.lifecycle.partitions import PARTITION_STATS, is_merged, merge_partitions, partitions_of
 from hudi_index.lifecycle.state import IndexedState
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.table import FileSlice
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from hudi_index.catalog import IndexDefinition
     from hudi_index.lifecycle.executor import Executor
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hudi_index.metadata_table import FileSlice as MetadataSlice
     from hudi_index.metadata_table import Transaction
     from hudi_index.storage import Storage
+    from hudi_index.table import FileGroupId
 
 __all__ = ["bring_up_to_date", "maintain"]
 
@@ -45,17 +46,18 @@ def maintain(storage: Storage, executor: Executor) -> JobReport:
     with report.phase("look"):
         metadata_table = MetadataTable.of(storage)
         state = IndexedState.load(storage, metadata_table)
-        _retire_unfit(state, report)
-        is_idle = not _items(state, all_groups=False)[0]
-    if is_idle or not metadata_table.exists():
+        if _retire_unfit(state, report):
+            state = IndexedState.load(storage, metadata_table)
+        is_idle = not _items(state, all_groups=False)[0] and not _undescribed(state)
+    if is_idle or not (metadata_table.exists() or state.ready()):
         _note_state(report, state)
         return report
-    bring_up_to_date(storage, executor, report)
+    bring_up_to_date(state, executor, report)
     return report
 
 
 def bring_up_to_date(
-    storage: Storage,
+    seen: IndexedState,
     executor: Executor,
     report: JobReport,
     *,
@@ -65,17 +67,17 @@ def bring_up_to_date(
     """Move all ready indexes to the table's present, and build `new` ones there, in one commit.
 
     Args:
-        storage: The table.
+        seen: The table and its indexes as they were looked at.
         executor: Where to run.
         report: Where to count.
         new: Indexes to build from nothing.
         replaced: Partitions that are thrown away; kept kinds in them are built anew as well.
     """
-    metadata_table = MetadataTable.of(storage)
+    storage, metadata_table = seen.storage, MetadataTable.of(seen.storage)
     metadata_table.create()
     with report.phase("plan"):
-        state = IndexedState.load(storage, metadata_table)
-        shards = _new_shards(state, new, replaced)
+        new, replaced = _with_those_to_renew(seen, new, replaced, report)
+        shards = _new_shards(seen, new, replaced)
         transaction = metadata_table.begin(shards=shards, replaced=replaced)
     with transaction:
         with report.phase("plan"):
@@ -92,7 +94,12 @@ def bring_up_to_date(
             merged = merge_partitions(state, transaction, job, [*_fit(state), *new])
             transaction.add(merged)
             outcome.stats.extend(merged)
-            snapshot = {"instant": report.instant or "", "next_number": str(next_number)}
+            snapshot = {
+                "instant": report.instant or "",
+                "completed_time": state.completed_time,
+                "next_number": str(next_number),
+                files.INDEXES: ",".join(sorted(job.index_ids)),
+            }
             report.commit = transaction.commit(snapshot).file_name
     report.rows_read += outcome.counts.get("rows_read", 0)
     report.entries_added += sum(stat.entries - stat.tombstones for stat in outcome.stats)
@@ -108,35 +115,69 @@ def _note_state(report: JobReport, state: IndexedState) -> None:
     report.file_groups = len(state.snapshot.slices)
 
 
-def _retire_unfit(state: IndexedState, report: JobReport) -> None:
+def _retire_unfit(state: IndexedState, report: JobReport) -> bool:
     """Take indexes out of service whose columns changed: their keys no longer mean what they say."""
-    for definition in state.ready():
-        reason = state.reason_against(definition)
-        if reason:
-            Catalog(state.storage).change_state(
-                definition.name, IndexState.INVALID, reason, index_id=definition.id
-            )
-            report.notes.append(f"index {definition.name} is invalid: {reason}")
-            log.warning("index %s is invalid: %s", definition.name, reason)
+    unfit = [(each, reason) for each in state.ready() if (reason := state.reason_against(each))]
+    for definition, reason in unfit:
+        Catalog(state.storage).change_state(
+            definition.name, IndexState.INVALID, reason, index_id=definition.id
+        )
+        report.notes.append(f"index {definition.name} is invalid: {reason}")
+        log.warning("index %s is invalid: %s", definition.name, reason)
+    return bool(unfit)
 
 
 def _fit(state: IndexedState) -> list[IndexDefinition]:
     return [each for each in state.ready() if state.reason_against(each) is None]
 
 
+def _undescribed(state: IndexedState) -> list[IndexDefinition]:
+    """Ready indexes that can't answer: somebody else's commit came before they were ready, or all is lost."""
+    return [each for each in _fit(state) if each.id not in state.describing]
+
+
+def _with_those_to_renew(
+    state: IndexedState, new: Sequence[IndexDefinition], replaced: Sequence[str], report: JobReport
+) -> tuple[Sequence[IndexDefinition], Sequence[str]]:
+    """New indexes and thrown-away partitions, with those added that have to be built anew."""
+    known = {each.id for each in new}
+    renewed = [each for each in _undescribed(state) if each.id not in known]
+    if renewed:
+        report.notes.append(f"built anew, entries were missing: {', '.join(each.name for each in renewed)}")
+    slices = state.snapshot.slices
+    if state.indexed and slices and not any(piece.group in state.indexed for piece in slices):
+        # Taking all old entries out one by one would cost more than writing the partitions anew.
+        renewed = [each for each in _fit(state) if each.id not in known]
+        report.notes.append("none of the indexed file groups is left: all indexes were built anew")
+    gone = [name for each in renewed for name in partitions_of(each, state)]
+    return [*new, *renewed], list(dict.fromkeys([*replaced, *gone]))
+
+
 def _items(state: IndexedState, *, all_groups: bool) -> tuple[list[WorkItem], int]:
+    indexed, current = state.indexed, state.snapshot.slices
+    uncovered, gone = indexed.uncovered(current), indexed.gone(current)
     changed = [
-        FileSlice.of_identity(known.identity)
-        for group, known in state.indexed.items()
-        if (piece := state.snapshot.groups.get(group)) is None or piece.identity != known.identity
+        FileSlice.of_identity(indexed[group].identity)
+        for group in (*(piece.group for piece in uncovered if piece.group in indexed), *gone)
     ]
+    lost = set(state.snapshot.reader.losses(changed))
+    lost.update(piece.group for piece in changed if not state.reads_as_before(piece))
+    lost.update(_unreadable(state, changed))
     return items_of(
-        state.indexed,
-        state.snapshot.slices,
+        indexed,
+        current if all_groups else uncovered,
+        gone,
         next_number=state.next_number,
-        lost=frozenset(state.snapshot.reader.losses(changed)),
-        all_groups=all_groups,
+        lost=frozenset(lost),
     )
+
+
+def _unreadable(state: IndexedState, changed: Iterable[FileSlice]) -> Iterator[FileGroupId]:
+    """File groups that Hudi on Spark reads, which does not read slices that are no longer current."""
+    for piece in changed:
+        now = state.snapshot.groups.get(piece.group)
+        if any(state.snapshot.slice_reader_of(each).reason for each in (piece, now) if each):
+            yield piece.group
 
 
 def _job(
@@ -146,8 +187,10 @@ def _job(
     new: Sequence[IndexDefinition],
     replaced: Sequence[str],
 ) -> tuple[Job, int]:
-    kept = [each for each in _fit(state) if each.partition not in replaced]
-    rebuilt = [each for each in _fit(state) if each.partition in replaced]
+    named = {each.id for each in new}
+    others = [each for each in _fit(state) if each.id not in named]
+    kept = [each for each in others if each.partition not in replaced and each.id in state.describing]
+    rebuilt = [each for each in others if each.partition in replaced]
     new_kinds = state.kinds([*new, *rebuilt])
     items, next_number = _items(state, all_groups=bool(new_kinds))
     kept_kinds = state.kinds(kept)
@@ -166,6 +209,8 @@ def _job(
         targets=targets,
         expressions=state.expressions([*kept, *new, *rebuilt]),
         schema_id=state.schema_id,
+        index_ids=tuple(each.id for each in (*kept, *new, *rebuilt)),
+        instant=state.snapshot.instant.requested_time if state.snapshot.instant else None,
     )
     return job, next_number
 
@@ -206,7 +251,10 @@ def _shards_for(state: IndexedState) -> int:
     """Enough shards that each holds about two million rows' entries."""
     reader = state.snapshot.reader
     sample = sorted(state.snapshot.slices, key=lambda piece: -piece.size)[:3]
-    rows, size = sum(map(reader.row_count, sample)), sum(piece.size for piece in sample)
+    # A footer will do where only Spark could count.
+    counted = [piece.without_logs() if reader.choice_of(piece).reason else piece for piece in sample]
+    rows = sum(reader.row_count(piece) for piece in counted if piece)
+    size = sum(piece.size for piece in sample)
     total = sum(piece.size for piece in state.snapshot.slices)
     estimated = rows * total // size if size else 0
     return min(9999, 1 + estimated // _ROWS_PER_SHARD)

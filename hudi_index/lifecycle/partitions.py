@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hudi_index.lifecycle.state import IndexedState
     from hudi_index.metadata_table import Transaction, WriteStat
 
-__all__ = ["COLUMN_STATS", "PARTITION_STATS", "is_merged", "merge_partitions"]
+__all__ = ["COLUMN_STATS", "PARTITION_STATS", "is_merged", "merge_partitions", "partitions_of"]
 
 COLUMN_STATS = Kind.COLUMN_STATS.value
 PARTITION_STATS = PartitionStats.partition
@@ -32,6 +32,12 @@ PARTITION_STATS = PartitionStats.partition
 def is_merged(definition: IndexDefinition) -> bool:
     """Whether the index has statistics per partition as well."""
     return definition.partition == COLUMN_STATS
+
+
+def partitions_of(definition: IndexDefinition, state: IndexedState) -> list[str]:
+    """The partitions with an index's entries, as far as they exist."""
+    names = [definition.partition, *([PARTITION_STATS] if is_merged(definition) else [])]
+    return [name for name in names if name in state.view.state.shards]
 
 
 def merge_partitions(

@@ -14,6 +14,7 @@ from hudi_index.kinds import files, kind_of
 from hudi_index.lifecycle.job import Expression
 from hudi_index.metadata_table import MetadataTable, Reader
 from hudi_index.table import Snapshot, record_key_field
+from hudi_index.table.slices import parse_log_file
 from hudi_index.table.terms import spark_type, type_of
 
 if TYPE_CHECKING:
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from hudi_index.kinds.files import IndexedSlice
+    from hudi_index.kinds.files import IndexedSlices
     from hudi_index.kinds.protocol import IndexKind
     from hudi_index.metadata_table import View
     from hudi_index.storage import Storage
-    from hudi_index.table import FileGroupId
+    from hudi_index.table import FileSlice
 
 __all__ = ["IndexedState"]
 
@@ -46,7 +47,7 @@ class IndexedState:
         return cls(storage, Snapshot.load(storage), definitions, view or metadata_table.view())
 
     @cached_property
-    def indexed(self) -> dict[FileGroupId, IndexedSlice]:
+    def indexed(self) -> IndexedSlices:
         """What `files` says."""
         reader = Reader(self.storage.child(MetadataTable.folder), self.view)
         return files.indexed_slices(reader.lookup(files.PARTITION, [KeyRange.all()], columns=[files.PAYLOAD]))
@@ -55,6 +56,31 @@ class IndexedState:
     def next_number(self) -> int:
         """The number of the next new file group."""
         return int(self.view.state.data_snapshot.get("next_number", "0"))
+
+    @property
+    def completed_time(self) -> str:
+        """When the table was last changed. Requested times don't tell: the earlier one may complete later."""
+        return max((each.completed_time for each in self.snapshot.timeline.changes), default="")
+
+    def reads_as_before(self, piece: FileSlice) -> bool:
+        """Whether the files of an indexed slice, as far as they exist, still give the rows they gave.
+
+        Readers leave out log records of commits that are not completed. A restore takes a commit back first
+        and deletes its logs afterwards; in between the same files are read as fewer rows.
+        """
+        timeline = self.snapshot.timeline
+        if not piece.log_files:
+            return True
+        if self.snapshot.config.version < 8:
+            # Their logs do not name the commits in them.
+            return not timeline.has_removed_since(self.view.state.data_snapshot.get("completed_time", ""))
+        logs = (parse_log_file(name, 0) for name in piece.log_files)
+        return all(log is not None and timeline.is_completed(log.instant) for log in logs)
+
+    @property
+    def describing(self) -> frozenset[str]:
+        """The ids of the indexes whose entries describe what `files` says."""
+        return files.describing_indexes(self.view.state.data_snapshot)
 
     @property
     def schema_id(self) -> str:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from hudi_index.catalog import IndexState
 from hudi_index.lifecycle.state import IndexedState
 from hudi_index.metadata_table import MetadataTable
+from hudi_index.table.footer import row_count_of
 
 if TYPE_CHECKING:
     from hudi_index.catalog import IndexDefinition
     from hudi_index.metadata_table import PartitionStatus
     from hudi_index.storage import Storage
+    from hudi_index.table import FileSlice
 
 __all__ = ["IndexStatus", "TableStatus", "status"]
+
+_READERS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +34,8 @@ class IndexStatus:
     """Its columns, or its expression."""
     state: str
     reason: str | None
+    is_used: bool
+    """Whether plans ask it: it is ready, fits the table's schema and describes the indexed slices."""
     partition: str
     shards: int
     entries_written: int
@@ -45,19 +54,25 @@ class TableStatus:
     table: str
     latest_instant: str | None
     indexed_instant: str | None
+    """The latest instant of the table when it was last maintained."""
     commits_behind: int
+    """Commits and restores completed since then, in whatever order they were requested."""
     seconds_behind: float
-    """Since the oldest commit that is not covered."""
+    """Since the oldest of them was completed."""
     file_groups: int
     file_groups_uncovered: int
     """File groups that queries read whatever the indexes say."""
+    file_groups_gone: int
+    """File groups that the indexes still describe and that the table no longer has."""
+    rows_uncovered: int
+    """Rows in the base files of uncovered file groups, as their footers tell; logs are not opened."""
     bytes_uncovered: int
     indexes: list[IndexStatus] = field(default_factory=list)
 
     @property
     def is_fresh(self) -> bool:
         """Whether the indexes describe the whole table as it is."""
-        return self.file_groups_uncovered == 0
+        return self.file_groups_uncovered == self.file_groups_gone == 0
 
     def as_dict(self) -> dict[str, Any]:
         """All of it, for JSON."""
@@ -68,35 +83,51 @@ def status(storage: Storage) -> TableStatus:
     """How the indexes are, without a JVM."""
     metadata_table = MetadataTable.of(storage)
     state = IndexedState.load(storage, metadata_table)
-    uncovered = [
-        piece
-        for piece in state.snapshot.slices
-        if (known := state.indexed.get(piece.group)) is None or known.identity != piece.identity
-    ]
+    uncovered = state.indexed.uncovered(state.snapshot.slices)
+    gone = state.indexed.gone(state.snapshot.slices)
     latest = state.snapshot.instant
-    indexed = state.view.state.data_snapshot.get("instant") or None
-    behind = [each for each in state.snapshot.timeline.commits if each.requested_time > (indexed or "")]
+    noted = state.view.state.data_snapshot
+    # Commits that left every slice as it was (an empty one, a clean's) put nobody behind.
+    is_behind = uncovered or gone
+    behind = state.snapshot.timeline.changes_since(noted.get("completed_time", "")) if is_behind else []
     partitions = {each.partition: each for each in metadata_table.status()} if metadata_table.exists() else {}
     return TableStatus(
         table=storage.uri,
         latest_instant=latest.requested_time if latest else None,
-        indexed_instant=indexed,
-        commits_behind=len(behind) if uncovered else 0,
-        seconds_behind=_age(behind[0].completed_time, state) if uncovered and behind else 0.0,
+        indexed_instant=noted.get("instant") or None,
+        commits_behind=len(behind),
+        seconds_behind=_age(behind[0], state) if behind else 0.0,
         file_groups=len(state.snapshot.slices),
         file_groups_uncovered=len(uncovered),
+        file_groups_gone=len(gone),
+        rows_uncovered=_rows_of(storage, uncovered),
         bytes_uncovered=sum(piece.size for piece in uncovered),
-        indexes=[_index_status(each, partitions.get(each.partition)) for each in state.definitions],
+        indexes=[_index_status(each, state, partitions.get(each.partition)) for each in state.definitions],
     )
 
 
-def _index_status(definition: IndexDefinition, partition: PartitionStatus | None) -> IndexStatus:
+def _rows_of(storage: Storage, slices: list[FileSlice]) -> int:
+    def rows(path: str) -> int:
+        # The table goes on meanwhile: a file that was cleaned is of a file group that is still uncovered.
+        with suppress(FileNotFoundError):
+            return row_count_of(storage, path)
+        return 0
+
+    with ThreadPoolExecutor(_READERS) as pool:
+        return sum(pool.map(rows, [piece.base_path for piece in slices if piece.base_path]))
+
+
+def _index_status(
+    definition: IndexDefinition, state: IndexedState, partition: PartitionStatus | None
+) -> IndexStatus:
+    is_ready = definition.state is IndexState.READY and state.reason_against(definition) is None
     return IndexStatus(
         name=definition.name,
         kind=str(definition.kind),
         on=definition.expression or ", ".join(definition.source_fields),
         state=str(definition.state),
         reason=definition.reason,
+        is_used=is_ready and definition.id in state.describing,
         partition=definition.partition,
         shards=partition.shards if partition else 0,
         entries_written=partition.entries_written if partition else 0,

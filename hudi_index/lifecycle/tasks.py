@@ -1,105 +1,117 @@
 """What runs on executors: rows of slices become changes of entries, changes become files.
 
-Changes are Arrow batches, one row per entry that is new, different or gone:
+Changes are Arrow tables of one partition each, one row per entry that is new, different or gone:
 
-    target     which shard, by its place in the job's list; METRICS for a row that only counts
-    key, type, payloads, _hoodie_is_deleted      as in the index metadata table
+    target     which shard, by its place in the job's list
+    key, type, the partition's payloads, _hoodie_is_deleted      as in the index metadata table
 
-Between the two steps somebody (Spark, or a list) brings the changes of one shard together, sorted by key.
+Between the two steps somebody (Spark, or a list) brings the changes of one shard together, sorted by key, as
+`hudi_index.lifecycle.runs` says.
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Any, cast
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from hudi_index.entries import owner_suffix, shards_of
+from hudi_index.entries import SEPARATOR, owner_suffix, shards_of
 from hudi_index.entries.schema import DELETED, ENTRY_SCHEMA, KEY, PAYLOADS, TYPE
 from hudi_index.kinds import files
 from hudi_index.kinds.diff import diff_entries
+from hudi_index.lifecycle.footers import FROM_ROWS, Known, known_of
+from hudi_index.lifecycle.runs import TARGET, Changes, Counts
 from hudi_index.metadata_table.reader import merged_slice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    import numpy.typing as npt
-
+    from hudi_index.kinds.files import IndexedSlice
     from hudi_index.kinds.protocol import IndexKind, SliceContext
-    from hudi_index.lifecycle.job import Job, Target, WorkItem
+    from hudi_index.lifecycle.job import Job, WorkItem
     from hudi_index.metadata_table import FileSlice as MetadataSlice
-    from hudi_index.metadata_table import ShardWriter, WriteStat
     from hudi_index.table import FileSlice
 
 __all__ = [
-    "METRICS",
-    "TARGET",
+    "Emitter",
     "ItemPlan",
+    "all_changes",
     "changes_of",
     "changes_schema",
     "item_changes",
     "purge_of",
     "rows_after",
     "rows_before",
-    "runs_of",
-    "write_changes",
+    "with_notes",
 ]
 
-TARGET = "target"
-METRICS = -1
 
-
-def changes_schema(job: Job) -> pa.Schema:
-    """The schema of the job's changes: only payloads that some kind writes."""
-    used = {files.PAYLOAD, *(name for kind in (*job.kept_kinds, *job.new_kinds) for name in kind.payloads)}
+def changes_schema(job: Job, partition: str) -> pa.Schema:
+    """The schema of a partition's changes: only payloads that its kinds write."""
+    kinds = (kind for kind in (*job.kept_kinds, *job.new_kinds) if kind.partition == partition)
+    used = {files.PAYLOAD} if partition == files.PARTITION else {n for kind in kinds for n in kind.payloads}
     names = [KEY, TYPE, *(name for name in PAYLOADS if name in used), DELETED]
     leading: list[pa.Field[Any]] = [pa.field(TARGET, pa.int32())]
     return pa.schema([*leading, *(ENTRY_SCHEMA.field(name) for name in names)])
 
 
-@dataclass
-class _Emitter:
-    """Gives changes their target and the job's schema."""
+class Emitter:
+    """Gives changes their target and their partition's schema. One for all items of a task."""
 
-    job: Job
-    schema: pa.Schema
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.schema_of = cache(partial(changes_schema, job))
 
-    def upserts(self, kind: IndexKind, entries: pa.Table) -> Iterator[pa.RecordBatch]:
-        keys = entries.column(KEY).combine_chunks()
-        yield from self.rows(kind.partition, kind.lookup_parts(keys), entries, is_deleted=False)
+    def upserts(self, kind: IndexKind, entries: pa.Table) -> Iterator[Changes]:
+        """Entries that are new or different."""
+        return self.rows(kind.partition, kind.lookup_parts, entries, is_deleted=False)
 
-    def deletes(self, kind: IndexKind, keys: pa.Array[Any]) -> Iterator[pa.RecordBatch]:
-        table = pa.table({KEY: keys})
-        yield from self.rows(kind.partition, kind.lookup_parts(keys), table, is_deleted=True)
+    def deletes(self, kind: IndexKind, keys: pa.Array[Any]) -> Iterator[Changes]:
+        """Entries that are gone."""
+        return self.rows(kind.partition, kind.lookup_parts, pa.table({KEY: keys}), is_deleted=True)
+
+    def removals(self, kind: IndexKind, entries: pa.Table) -> Iterator[Changes]:
+        """Deletes that say what entries were: the write stage drops those that come again as they were."""
+        return self.rows(kind.partition, kind.lookup_parts, entries, is_deleted=True)
 
     def rows(
-        self, partition: str, lookups: pa.Array[Any], entries: pa.Table, *, is_deleted: bool
-    ) -> Iterator[pa.RecordBatch]:
-        if entries.num_rows == 0:
+        self,
+        partition: str,
+        lookup_parts: Callable[[pa.Array[Any]], pa.Array[Any]],
+        entries: pa.Table,
+        *,
+        is_deleted: bool,
+    ) -> Iterator[Changes]:
+        """Changes of one partition, whose shards the look-up parts of keys name."""
+        length = entries.num_rows
+        if length == 0:
             return
-        shards = shards_of(lookups, self.job.shards_of(partition))
+        first, shards = self.job.places[partition]
+        targets: pa.Array[Any] = pa.repeat(pa.scalar(first, pa.int32()), length)
+        if shards > 1:
+            keys = entries.column(KEY).combine_chunks()
+            targets = pa.array((shards_of(lookup_parts(keys), shards) + first).astype(np.int32))
         columns: dict[str, Any] = {
-            TARGET: pa.array((shards + self.job.first_target_of(partition)).astype(np.int32)),
-            DELETED: pa.repeat(pa.scalar(value=is_deleted), entries.num_rows),
+            TARGET: targets,
+            DELETED: pa.repeat(pa.scalar(value=is_deleted), length),
         }
+        schema = self.schema_of(partition)
         arrays = [
             columns[field.name]
             if field.name in columns
-            else entries.column(field.name).cast(field.type)
+            else _as_type(entries.column(field.name), field.type)
             if field.name in entries.column_names
-            else pa.nulls(entries.num_rows, field.type)
-            for field in self.schema
+            else pa.nulls(length, field.type)
+            for field in schema
         ]
-        yield from pa.Table.from_arrays(arrays, schema=self.schema).to_batches()
+        yield Changes(partition, pa.Table.from_arrays(arrays, schema=schema))
 
-    def metrics(self, **counts: int) -> pa.RecordBatch:
-        row = {TARGET: METRICS, KEY: json.dumps(counts), DELETED: False}
-        return pa.RecordBatch.from_pylist([row], schema=self.schema)
+
+def _as_type(values: pa.ChunkedArray[Any], kind: pa.DataType) -> pa.ChunkedArray[Any]:
+    return values if values.type == kind else values.cast(kind)
 
 
 @dataclass(frozen=True)
@@ -137,53 +149,155 @@ class ItemPlan:
 
 def rows_before(job: Job, item: WorkItem) -> Iterator[pa.RecordBatch]:
     """The rows as they were, as far as anybody wants them."""
-    kinds = ItemPlan.of(job, item).kinds_before
-    return _rows(job, item.before, kinds) if kinds and item.before else iter(())
+    return _rows(job, item.before, ItemPlan.of(job, item).kinds_before)
 
 
 def rows_after(job: Job, item: WorkItem) -> Iterator[pa.RecordBatch]:
     """The rows as they are."""
-    return _rows(job, item.after, ItemPlan.of(job, item).kinds_after) if item.after else iter(())
+    return _rows(job, item.after, ItemPlan.of(job, item).kinds_after, is_counted=True)
 
 
-def _rows(job: Job, piece: FileSlice, kinds: Sequence[IndexKind]) -> Iterator[pa.RecordBatch]:
+def _rows(
+    job: Job, piece: FileSlice | None, kinds: Sequence[IndexKind], *, is_counted: bool = False
+) -> Iterator[pa.RecordBatch]:
+    if piece is None or not (kinds or is_counted):
+        return iter(())
     return job.reader.rows(piece, job.columns_to_read(kinds)).batches()
 
 
 def changes_of(
-    job: Job, item: WorkItem, before: Iterable[pa.RecordBatch], after: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """The changes that one file group needs; each of its two states is read once, for all kinds."""
-    emitter, plan = _Emitter(job, changes_schema(job)), ItemPlan.of(job, item)
-    counted = _Counted()
-    old = _collected(plan.kinds_before, item.context, counted.through(before))
-    for kind, entries in zip(plan.removed, old, strict=False):
-        yield from emitter.deletes(kind, entries.column(KEY).combine_chunks())
-    rows_seen = counted.rows
-    builders = [kind.builder(item.context) for kind in plan.built]
-    held = [(kind.builder(item.context), list[pa.Table]()) for kind in plan.diffed]
-    for batch in counted.through(after):
-        for kind, builder in zip(plan.built, builders, strict=True):
-            for entries in builder.add(batch):
-                yield from emitter.upserts(kind, entries)
-        for builder, kept in held:
-            kept.extend(builder.add(batch))
-    for kind, builder in zip(plan.built, builders, strict=True):
-        for entries in builder.finish():
-            yield from emitter.upserts(kind, entries)
-    for kind, known, (builder, kept) in zip(plan.diffed, old, held, strict=False):
-        kept.extend(builder.finish())
-        upserts, deletes = diff_entries(known, _joined(kept))
-        yield from emitter.upserts(kind, upserts)
-        yield from emitter.deletes(kind, deletes)
+    emitter: Emitter,
+    item: WorkItem,
+    before: Iterable[pa.RecordBatch],
+    after: Iterable[pa.RecordBatch],
+    known_before: Known = FROM_ROWS,
+    known_after: Known = FROM_ROWS,
+) -> Iterator[Changes | Counts | IndexedSlice]:
+    """The changes that one file group needs; each of its two states is read once, for all kinds.
+
+    A file group of up to `rows_at_once` rows is compared here. Of a larger one all that was is sent as
+    removed, with its content, and all that is as added; the write stage, which gets both side by side, drops
+    what is equal. So entries of no more than that many rows are held, apart from kinds that sum rows up.
+    """
+    job, plan = emitter.job, ItemPlan.of(emitter.job, item)
+    compared = _Compared(emitter, plan.diffed)
+    counted, limit = _Counted(), job.rows_at_once
+    for place, entries in _described(
+        plan.kinds_before, item.context, counted.through(before), limit, known_before
+    ):
+        if place < len(plan.diffed):
+            yield from compared.take(place, old=entries, is_large=counted.rows > limit)
+        else:
+            keys = entries.column(KEY).combine_chunks()
+            yield from emitter.deletes(plan.kinds_before[place], keys)
+    seen = counted.rows
+    for place, entries in _described(
+        plan.kinds_after, item.context, counted.through(after), limit, known_after
+    ):
+        if place < len(plan.built):
+            yield from emitter.upserts(plan.built[place], entries)
+        else:
+            is_large = counted.rows - seen > limit
+            yield from compared.take(place - len(plan.built), new=entries, is_large=is_large)
+    yield from compared.finish()
     if item.is_changed:
-        yield from _files_changes(job, item, emitter, counted.rows - rows_seen)
-    yield emitter.metrics(rows_read=counted.rows)
+        rows = counted.rows - seen if known_after.row_count is None else known_after.row_count
+        yield from _files_changes(item, emitter, rows)
+    yield Counts({"rows_read": counted.rows})
 
 
-def item_changes(job: Job, item: WorkItem) -> Iterator[pa.RecordBatch]:
-    """The changes that one file group needs, its rows read here."""
-    return changes_of(job, item, rows_before(job, item), rows_after(job, item))
+class _Compared:
+    """The entries of a slice as it was and as it is: held and compared, or passed on if they are many."""
+
+    def __init__(self, emitter: Emitter, kinds: Sequence[IndexKind]) -> None:
+        self._emitter, self._kinds, self._is_large = emitter, kinds, False
+        self._old: list[list[pa.Table]] = [[] for _ in kinds]
+        self._new: list[list[pa.Table]] = [[] for _ in kinds]
+
+    def take(
+        self, place: int, *, old: pa.Table | None = None, new: pa.Table | None = None, is_large: bool
+    ) -> Iterator[Changes]:
+        """Take in entries of one kind."""
+        self._old[place] += [] if old is None else [old]
+        self._new[place] += [] if new is None else [new]
+        self._is_large |= is_large
+        if not self._is_large:
+            return
+        for kind, was, becomes in zip(self._kinds, self._old, self._new, strict=True):
+            for entries in was:
+                yield from self._emitter.removals(kind, entries)
+            for entries in becomes:
+                yield from self._emitter.upserts(kind, entries)
+            was.clear()
+            becomes.clear()
+
+    def finish(self) -> Iterator[Changes]:
+        """The difference, if the entries were not passed on."""
+        if self._is_large:
+            return
+        for kind, was, becomes in zip(self._kinds, self._old, self._new, strict=True):
+            upserts, deletes = diff_entries(_joined(was), _joined(becomes))
+            yield from self._emitter.upserts(kind, upserts)
+            yield from self._emitter.deletes(kind, deletes)
+
+
+def _described(
+    kinds: Sequence[IndexKind],
+    context: SliceContext,
+    batches: Iterable[pa.RecordBatch],
+    rows_at_once: int,
+    known: Known,
+) -> Iterator[tuple[int, pa.Table]]:
+    """The entries of a slice by place of their kind; in parts if it is large and the kind is divisible."""
+    builders = [known.builder(kind, context) for kind in kinds]
+    rows = 0
+    for batch in batches:
+        rows += batch.num_rows
+        for place, kind in enumerate(kinds):
+            for entries in builders[place].add(batch):
+                yield place, entries
+            if rows > rows_at_once and kind.is_divisible:
+                for entries in builders[place].finish():
+                    yield place, entries
+                builders[place] = kind.builder(context)
+        rows = 0 if rows > rows_at_once else rows
+    for place, builder in enumerate(builders):
+        for entries in builder.finish():
+            yield place, entries
+
+
+def item_changes(emitter: Emitter, item: WorkItem) -> Iterator[Changes | Counts | IndexedSlice]:
+    """The changes that one file group needs, its rows read here, as far as footers don't tell."""
+    job, plan = emitter.job, ItemPlan.of(emitter.job, item)
+    before = known_of(job, item.before, plan.kinds_before)
+    after = known_of(job, item.after, plan.kinds_after)
+    return changes_of(
+        emitter,
+        item,
+        _rows(job, item.before, before.of_rows(plan.kinds_before)),
+        _rows(job, item.after, after.of_rows(plan.kinds_after), is_counted=after.row_count is None),
+        before,
+        after,
+    )
+
+
+def all_changes(job: Job, items: Iterable[WorkItem]) -> Iterator[Changes | Counts]:
+    """The changes that several file groups need."""
+    emitter = Emitter(job)
+    return with_notes(emitter, (each for item in items for each in item_changes(emitter, item)))
+
+
+def with_notes(
+    emitter: Emitter, changes: Iterable[Changes | Counts | IndexedSlice]
+) -> Iterator[Changes | Counts]:
+    """Changes, with what is to be noted in `files` as changes too: many at once cost little more than one."""
+    noted = []
+    for each in changes:
+        if isinstance(each, files.IndexedSlice):
+            noted.append(each)
+        else:
+            yield each
+    yield from emitter.rows(files.PARTITION, _whole, files.entries_of(noted), is_deleted=False)
 
 
 @dataclass
@@ -196,104 +310,36 @@ class _Counted:
             yield batch
 
 
-def _collected(
-    kinds: Sequence[IndexKind], context: SliceContext, batches: Iterable[pa.RecordBatch]
-) -> list[pa.Table]:
-    """All entries of a slice, by kind."""
-    builders = [kind.builder(context) for kind in kinds]
-    found: list[list[pa.Table]] = [[] for _ in kinds]
-    for batch in batches:
-        for builder, kept in zip(builders, found, strict=True):
-            kept.extend(builder.add(batch))
-    for builder, kept in zip(builders, found, strict=True):
-        kept.extend(builder.finish())
-    return [_joined(kept) for kept in found]
-
-
-def _files_changes(job: Job, item: WorkItem, emitter: _Emitter, rows: int) -> Iterator[pa.RecordBatch]:
-    if item.after is None:
-        group = item.context.group
-        gone: pa.Array[Any] = pa.array([owner_suffix(group.partition_path, group.file_id)], pa.string())
-        yield from emitter.rows(files.PARTITION, gone, pa.table({KEY: gone}), is_deleted=True)
+def _files_changes(item: WorkItem, emitter: Emitter, rows: int) -> Iterator[Changes | IndexedSlice]:
+    number, schema_id = item.context.number, emitter.job.schema_id
+    if item.after is not None:
+        yield files.IndexedSlice.of(item.after, number=number, row_count=rows, schema_id=schema_id)
         return
-    noted = files.IndexedSlice.of(
-        item.after, number=item.context.number, row_count=rows, schema_id=job.schema_id
-    )
-    entries = files.entries_of([noted])
-    keys = entries.column(KEY).combine_chunks()
-    yield from emitter.rows(files.PARTITION, keys, entries, is_deleted=False)
+    group = item.context.group
+    gone: pa.Array[Any] = pa.array([owner_suffix(group.partition_path, group.file_id)], pa.string())
+    yield from emitter.rows(files.PARTITION, _whole, pa.table({KEY: gone}), is_deleted=True)
 
 
-def purge_of(job: Job, place: int, piece: MetadataSlice) -> Iterator[pa.RecordBatch]:
-    """Deletes a shard's entries of owners whose old slice is lost; their present ones are written anew."""
+def _whole(keys: pa.Array[Any]) -> pa.Array[Any]:
+    return keys
+
+
+def purge_of(job: Job, place: int, piece: MetadataSlice) -> Iterator[Changes]:
+    """Removes a shard's entries of owners whose old slice is not read; their present ones come anew."""
     partition = job.targets[place].partition
     kinds = [kind for kind in job.kept_kinds if kind.partition == partition]
     suffixes = {kind.owner_suffix(item.context) for kind in kinds for item in job.items if item.is_lost}
-    emitter = _Emitter(job, changes_schema(job))
-    for table in merged_slice(job.writer.storage, piece, []):
-        keys = table.column(KEY).combine_chunks()
-        mine = [key.endswith(tuple(suffixes)) for key in cast("list[str]", keys.to_pylist())]
-        gone = keys.filter(pa.array(mine, pa.bool_()))
-        yield from emitter.rows(
-            partition, kinds[0].lookup_parts(gone), pa.table({KEY: gone}), is_deleted=True
-        )
+    if not suffixes:
+        return
+    emitter = Emitter(job)
+    # A kind's suffixes have one number of parts, so a key's own is found without trying them all.
+    parts = next(iter(suffixes)).count(SEPARATOR)
+    payloads = [name for name in emitter.schema_of(partition).names if name in PAYLOADS]
+    for table in merged_slice(job.writer.storage, piece, [TYPE, *payloads]):
+        keys = table.column(KEY).to_pylist()
+        mine = [SEPARATOR + SEPARATOR.join(str(key).rsplit(SEPARATOR, parts)[1:]) in suffixes for key in keys]
+        yield from emitter.removals(kinds[0], table.filter(pa.array(mine, pa.bool_())))
 
 
 def _joined(tables: list[pa.Table]) -> pa.Table:
     return pa.concat_tables(tables) if tables else pa.table({KEY: pa.array([], pa.string())})
-
-
-def write_changes(
-    writer: ShardWriter, target: Target, changes: Iterable[pa.Table], *, write_token: str
-) -> WriteStat:
-    """Write one shard's changes, which come sorted by key; of a key that comes and goes, what comes wins."""
-    if target.is_new:
-        return writer.write_base(
-            target.partition, target.shard, _entries_alone(changes), write_token=write_token
-        )
-    joined = _newest_of_each(pa.concat_tables(changes))
-    gone = joined.filter(pc.field(DELETED)).column(KEY).combine_chunks()
-    kept = joined.filter(~pc.field(DELETED)).drop_columns([TARGET, DELETED])
-    return writer.write_log(
-        target.partition, target.shard, upserts=kept, deletes=gone, write_token=write_token
-    )
-
-
-def _entries_alone(changes: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """The entries of changes sorted by key, each once: two indexes over one column say the same of it."""
-    last = None
-    for table in changes:
-        distinct = table.filter(pa.array(_is_first_of_its_key(table, last)))
-        last = table.column(KEY)[-1].as_py()
-        yield distinct.drop_columns([TARGET, DELETED])
-
-
-def _newest_of_each(changes: pa.Table) -> pa.Table:
-    ordered = changes.sort_by([(KEY, "ascending"), (DELETED, "ascending")])
-    return ordered.filter(pa.array(_is_first_of_its_key(ordered, None)))
-
-
-def _is_first_of_its_key(ordered: pa.Table, before: str | None) -> npt.NDArray[np.bool_]:
-    """By row whether its key is another than that of the row before, the first row's against `before`."""
-    keys = ordered.column(KEY).combine_chunks()
-    found = np.ones(len(keys), dtype=np.bool_)
-    if len(keys):
-        found[0] = keys[0].as_py() != before
-        found[1:] = pc.not_equal(keys.slice(1), keys.slice(0, len(keys) - 1)).to_numpy(zero_copy_only=False)
-    return found
-
-
-def runs_of(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Iterator[pa.Table]]]:
-    """Batches sorted by target as runs of one target each, to be consumed in order."""
-    pieces = (piece for batch in batches for piece in _pieces_of(batch))
-    for target, run in groupby(pieces, key=lambda piece: piece[0]):
-        yield target, (table for _, table in run)
-
-
-def _pieces_of(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.Table]]:
-    targets = batch.column(TARGET).to_numpy()
-    if not len(targets):
-        return
-    starts = np.flatnonzero(np.diff(targets, prepend=targets[:1] - 1)).tolist()
-    for start, stop in pairwise([*starts, len(targets)]):
-        yield int(targets[start]), pa.Table.from_batches([batch.slice(start, stop - start)])

@@ -14,7 +14,7 @@ import io
 import json
 import struct
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,6 +26,8 @@ from hudi_index.metadata_table.commit_metadata import WriteStat
 from hudi_index.metadata_table.layout import log_file_name
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from hudi_index.storage import Storage
 
 __all__ = ["load_log_file", "write_log_file"]
@@ -44,29 +46,42 @@ def write_log_file(
     file_id: str,
     requested_time: str,
     write_token: str,
-    entries: pa.Table,
+    entries: Iterable[pa.Table],
 ) -> WriteStat:
-    """Write the changes of one commit to one file group; `entries` in any order, each key once."""
-    changes = entries.sort_by(KEY)
-    keys = changes.column(KEY).combine_chunks()
-    if pc.any(pc.equal(keys.slice(0, max(0, len(keys) - 1)), keys.slice(1))).as_py():
-        raise ValueError(f"a key stands twice in the changes for {partition}/{file_id}")
+    """Write the changes of one commit to one file group, sorted by key, each key once.
+
+    Only their compressed form is held.
+    """
+    rows = gone = 0
+    last: str | None = None
     sink = io.BytesIO()
-    pq.write_table(
-        changes,
+    with pq.ParquetWriter(
         sink,
+        ENTRY_SCHEMA,
         compression="zstd",
         use_dictionary=False,
         column_encoding={KEY: "DELTA_BYTE_ARRAY"},
         write_statistics=False,
-    )
+    ) as writer:
+        for changes in entries:
+            last = _checked_order(changes.column(KEY).combine_chunks(), last, f"{partition}/{file_id}")
+            writer.write_table(changes)
+            rows += changes.num_rows
+            gone += pc.sum(changes.column(DELETED)).as_py() or 0
     block = _encode_block(requested_time, sink.getvalue())
     name = log_file_name(file_id, requested_time, write_token)
     storage.write(f"{partition}/{name}", block)
-    gone = pc.sum(changes.column(DELETED)).as_py() or 0
-    return WriteStat(
-        partition, file_id, name, len(block), zlib.crc32(block), changes.num_rows, gone, is_log=True
-    )
+    return WriteStat(partition, file_id, name, len(block), zlib.crc32(block), rows, gone, is_log=True)
+
+
+def _checked_order(keys: pa.Array[Any], last: str | None, where: str) -> str | None:
+    """The last key, after a check that all rise."""
+    if not len(keys):
+        return last
+    is_risen = pc.less(keys.slice(0, len(keys) - 1), keys.slice(1))
+    if pc.all(is_risen).as_py() is False or (last is not None and keys[0].as_py() <= last):
+        raise ValueError(f"the changes for {where} are not sorted by key, or a key stands twice")
+    return str(keys[-1].as_py())
 
 
 def load_log_file(storage: Storage, stat: WriteStat) -> pa.Table:

@@ -69,8 +69,7 @@ class Reader:
     """Reads the entries of one view."""
 
     def __init__(self, storage: Storage, view: View, cache: ReaderCache | None = None) -> None:
-        self.view = view
-        self._storage = storage
+        self.view, self.storage = view, storage
         self._cache = cache or ReaderCache()
 
     def lookup(
@@ -118,7 +117,7 @@ class Reader:
         """All entries of a partition, or of one shard, row group by row group."""
         names = _with_key(columns)
         slices = [piece for piece in self.view.slices(partition) if shard in (None, piece.shard)]
-        tables = (table for piece in slices for table in merged_slice(self._storage, piece, names))
+        tables = (table for piece in slices for table in merged_slice(self.storage, piece, names))
         batches = (batch for table in tables for batch in table.to_batches())
         return pa.RecordBatchReader.from_batches(_schema_of(names), batches)
 
@@ -146,12 +145,12 @@ class Reader:
     def _base(self, stat: WriteStat) -> BaseFile:
         return self._cache.fetch(
             stat.path,
-            lambda: BaseFile.open(self._storage, stat),
+            lambda: BaseFile.open(self.storage, stat),
             lambda file: file.metadata.serialized_size * 4,
         )
 
     def _log(self, stat: WriteStat) -> pa.Table:
-        return self._cache.fetch(stat.path, lambda: load_log_file(self._storage, stat), _bytes_of)
+        return self._cache.fetch(stat.path, lambda: load_log_file(self.storage, stat), _bytes_of)
 
     def _row_group(self, base: BaseFile, group: int, names: list[str]) -> pa.Table:
         key = (base.path, group, tuple(names))

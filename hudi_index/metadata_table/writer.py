@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from hudi_index.entries.schema import KEY, as_entries, tombstones
+from hudi_index.entries.schema import DELETED, KEY, as_entries, tombstones
 from hudi_index.metadata_table.base_file import write_base_file
 from hudi_index.metadata_table.layout import file_id_of
 from hudi_index.metadata_table.log_file import write_log_file
@@ -68,11 +69,44 @@ class ShardWriter:
             changes.append(tombstones(deletes.cast(pa.string()), partition))
         if not changes:
             changes.append(as_entries(pa.table({KEY: pa.array([], pa.string())}), partition))
+        ordered = pa.concat_tables(changes).sort_by(KEY)
+        return self._write_log(partition, shard, [ordered], write_token)
+
+    def write_sorted_log(
+        self, partition: str, shard: int, changes: Iterable[pa.Table], *, write_token: str = "0-0-0"
+    ) -> WriteStat:
+        """Append changes that come sorted by key, each key once, and say which are deletes."""
+        entries = (as_entries(_without_content_if_deleted(table), partition) for table in changes)
+        return self._write_log(partition, shard, entries, write_token)
+
+    def _write_log(
+        self, partition: str, shard: int, entries: Iterable[pa.Table], write_token: str
+    ) -> WriteStat:
         return write_log_file(
             self.storage,
             partition=partition,
             file_id=self.file_id(partition, shard),
             requested_time=self.requested_time,
             write_token=write_token,
-            entries=pa.concat_tables(changes),
+            entries=entries,
         )
+
+
+def _without_content_if_deleted(changes: pa.Table) -> pa.Table:
+    """The changes with nothing but the key where they are deletes, as tombstones are."""
+    is_kept = pc.invert(changes.column(DELETED)).combine_chunks()
+    if pc.all(is_kept).as_py():
+        return changes
+    columns = {
+        name: changes.column(name)
+        if name in (KEY, DELETED)
+        else changes.column(name).take(_places_or_null(is_kept))
+        for name in changes.column_names
+    }
+    return pa.table(columns)
+
+
+def _places_or_null(is_kept: pa.Array[Any]) -> pa.Array[Any]:
+    places: pa.Array[Any] = pa.array(range(len(is_kept)), pa.int64())
+    found: pa.Array[Any] = pc.if_else(is_kept, places, pa.scalar(None, pa.int64()))
+    return found

@@ -10,27 +10,27 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from hudi_index.catalog import Catalog, IndexState
-from hudi_index.entries.ranges import KeyRange
 from hudi_index.errors import CorruptError, UserError
 from hudi_index.kinds import files, kind_of, partition_stats_of
-from hudi_index.predicate import Term, bound_expression, parse_type
+from hudi_index.planner.covered import Covered
+from hudi_index.predicate import Term, bound_expression, derivation_of, parse_type
 from hudi_index.table import record_key_field
 from hudi_index.table.terms import spark_type, type_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import pyarrow as pa
+    from collections.abc import Collection, Mapping
 
     from hudi_index.catalog import IndexDefinition
     from hudi_index.kinds.partition_stats import PartitionStats
-    from hudi_index.kinds.protocol import CoveredGroup, IndexKind
+    from hudi_index.kinds.protocol import IndexKind
     from hudi_index.metadata_table import MetadataTable, Reader
-    from hudi_index.predicate import Schema, SqlType
-    from hudi_index.table import FileGroupId, Snapshot
+    from hudi_index.predicate import Derivation, Schema, SqlType
+    from hudi_index.table import Snapshot
 
-__all__ = ["Coverage", "UsableIndex"]
+__all__ = ["FIRST_WEIGHED_TIER", "LAST_TIER", "READ_ERRORS", "Coverage", "UsableIndex"]
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,20 @@ class UsableIndex:
     kind: IndexKind | PartitionStats
     terms: Mapping[Term, Term]
     """How the index calls what a predicate calls otherwise: its expression, or its name for it."""
+    derived: Derivation | None = None
+    """Of an index over an expression: how its values follow from a column's."""
+
+    @property
+    def tier(self) -> int:
+        """Cheap ones are asked before dear ones."""
+        return _TIERS[type(self.kind).__name__]
 
 
 @dataclass
 class Coverage:
     """What a plan can know."""
 
-    covered: dict[FileGroupId, CoveredGroup] = field(default_factory=dict)
+    covered: Covered
     indexes: list[UsableIndex] = field(default_factory=list)
     """Cheapest to ask first."""
     unusable: dict[str, str] = field(default_factory=dict)
@@ -57,33 +64,49 @@ class Coverage:
     expression_names: dict[str, str] = field(default_factory=dict)
     """The same expressions by the name of their index, which a query may use (RFC-63)."""
     reader: Reader | None = None
+    only: frozenset[str] | None = None
+    """The indexes to ask, whatever that costs; None for all, as it pays."""
 
     @classmethod
     def of(
-        cls, snapshot: Snapshot, metadata_table: MetadataTable, schema: Schema, *, time_zone: str
+        cls,
+        snapshot: Snapshot,
+        metadata_table: MetadataTable,
+        schema: Schema,
+        *,
+        time_zone: str,
+        only: Collection[str] | None = None,
     ) -> Coverage:
-        """What the indexes of a table know of a snapshot."""
-        found = cls()
+        """What the indexes of a table know of a snapshot. Raises NoSuchIndexError."""
+        found = cls(Covered.none(snapshot.slices))
         try:
-            definitions = tuple(Catalog(snapshot.storage).load())
+            catalog = Catalog(snapshot.storage).load()
+            definitions = tuple(catalog)
+            if only is not None:
+                found.only = frozenset(catalog.definition_of(name).name for name in only)
             if not definitions or not metadata_table.exists():
                 return found
             found.reader = metadata_table.reader()
-            entries = found.reader.lookup(files.PARTITION, [KeyRange.all()], columns=[files.PAYLOAD])
-        except CorruptError as error:
+            found.covered = Covered.of(snapshot, found.reader)
+        except READ_ERRORS as error:
             found.unusable["all indexes"] = str(error)
+            found.reader = None
             return found
-        for group, known in files.indexed_slices(entries).items():
-            current = snapshot.groups.get(group)
-            if current is not None and current.identity == known.identity:
-                found.covered[group] = known.covered
+        described_by = files.describing_indexes(found.reader.view.state.data_snapshot)
         for definition in definitions:
-            found._add(definition, snapshot, schema, time_zone)
-        found.indexes.sort(key=lambda index: _ORDER.index(type(index.kind).__name__))
+            if definition.state is IndexState.READY and definition.id not in described_by:
+                # Created or dropped between our two looks, or its entries are lost.
+                found.unusable[definition.name] = "the indexed slices are not described by it"
+            else:
+                found._add(definition, snapshot, schema, time_zone)
+        found.indexes.sort(key=lambda index: index.tier)
         return found
 
     def _add(self, definition: IndexDefinition, snapshot: Snapshot, schema: Schema, time_zone: str) -> None:
         reason = _reason_against(definition, snapshot.schema, time_zone)
+        if not reason and self.reader and definition.partition not in self.reader.view.state.shards:
+            # A partition that isn't there has no entries, which would refute everything.
+            reason = f"the index metadata table has no partition {definition.partition}"
         if reason:
             self.unusable[definition.name] = reason
             return
@@ -99,25 +122,37 @@ class Coverage:
             self.unusable[definition.name] = str(error)
             return
         terms: dict[Term, Term] = {}
+        derived = None
         if definition.expression is not None:
             own = Term(definition.expression, is_expression=True)
-            terms[bound_expression(definition.expression, schema)] = own
+            bound = bound_expression(definition.expression, schema)
+            terms[bound] = own
+            derived = derivation_of(bound.text, schema, time_zone=time_zone)
             self.expression_types[definition.expression] = parse_type(definition.expression_type or "")
             self.expression_names[definition.name] = definition.expression
-        self.indexes.append(UsableIndex(definition.name, kind, terms))
+        if self.only is not None and definition.name not in self.only:
+            # A query may still call its expression by its name.
+            self.unusable[definition.name] = "only others are to be asked"
+            return
+        self.indexes.append(UsableIndex(definition.name, kind, terms, derived))
         merged = partition_stats_of(definition, types) if not definition.is_functional else None
-        if merged is not None:
+        if merged is not None and self.reader and merged.partition in self.reader.view.state.shards:
             self.indexes.append(UsableIndex(f"{definition.name} by partition", merged, {}))
 
 
-_ORDER: Sequence[str] = (
-    "PartitionStats",
-    "ColumnStats",
-    "BloomFilters",
-    "Bitmap",
-    "RecordIndex",
-    "SecondaryIndex",
-)
+_TIERS = {
+    "PartitionStats": 0,
+    "ColumnStats": 1,
+    "BloomFilters": 2,
+    "Bitmap": 2,
+    "RecordIndex": 3,
+    "SecondaryIndex": 3,
+}
+FIRST_WEIGHED_TIER = 2
+"""From here on a look-up must pay."""
+LAST_TIER = max(_TIERS.values())
+READ_ERRORS = (CorruptError, OSError, pa.ArrowException)
+"""What reading a damaged index may raise; to a plan it is a reason, never an error."""
 
 
 def _reason_against(definition: IndexDefinition, schema: pa.Schema, time_zone: str) -> str | None:
@@ -131,7 +166,7 @@ def _reason_against(definition: IndexDefinition, schema: pa.Schema, time_zone: s
     except UserError as error:
         return str(error)
     if types != list(definition.source_types):
-        return "its columns have another type now"
+        return "its columns have another type in this snapshot"
     return None
 
 

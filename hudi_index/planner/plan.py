@@ -6,108 +6,55 @@ empty set. Bitmaps compose per row before that, so `a = 1 AND b = 2` refutes a f
 different rows. Values of partition columns that the path says decide file groups that no index covers as
 well.
 
-An index that can't be read refutes nothing; the plan says why.
+Cheap evidence comes first: the whole tree is asked tier by tier, and a look-up that can't pay any more for
+the file groups that are left is not made (`cost`). An index that can't be read refutes nothing; the plan says
+why.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
+import numpy as np
 
-from hudi_index.errors import CorruptError
-from hudi_index.kinds.bitmap import Bitmap
-from hudi_index.planner.coverage import Coverage
-from hudi_index.predicate import AllOf, Always, AnyOf, Constraint, Never, constraints_of, with_expressions
+from hudi_index.errors import InvalidOptionError, UnknownColumnError
+from hudi_index.planner.asking import Asking
+from hudi_index.planner.coverage import LAST_TIER, Coverage
+from hudi_index.planner.explain import Answer, ScanPlan, domain_text
+from hudi_index.predicate import (
+    AllOf,
+    Always,
+    AnyOf,
+    ColumnDomain,
+    Constraint,
+    Never,
+    bind,
+    parse_predicate,
+    tree_of,
+    tree_of_domains,
+    with_expressions,
+)
 from hudi_index.table import Snapshot, UnreadablePartitionValueError
 from hudi_index.table.terms import sql_schema
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
     from pyroaring import BitMap
 
     from hudi_index.metadata_table import MetadataTable
-    from hudi_index.planner.coverage import UsableIndex
-    from hudi_index.predicate import Tree
+    from hudi_index.planner.covered import Mask
+    from hudi_index.predicate import Schema, Tree
     from hudi_index.storage import Storage
-    from hudi_index.table import FileGroupId, FileSlice
 
-__all__ = ["Answer", "ScanPlan", "plan"]
+__all__ = ["Answer", "ScanPlan", "files_to_query", "plan"]
 
-Groups = frozenset["FileGroupId"]
-Rows = dict["FileGroupId", "BitMap | None"]
-"""By covered file group the rows that may match, None where all may."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What one index said to one constraint."""
-
-    index: str
-    constraint: str
-    refuted: int
-    reason: str | None = None
-    """Why it said nothing."""
-
-
-@dataclass
-class ScanPlan:
-    """Which slices a query reads, and why not fewer."""
-
-    snapshot: Snapshot
-    predicate: str
-    slices: list[FileSlice]
-    """What is read."""
-    covered: int
-    """File groups that the indexes describe as they are."""
-    answers: list[Answer] = field(default_factory=list)
-    unusable: dict[str, str] = field(default_factory=dict)
-    unknown: list[str] = field(default_factory=list)
-    """Parts of the predicate that no index could be asked about."""
-
-    @property
-    def total(self) -> int:
-        """File groups of the table."""
-        return len(self.snapshot.slices)
-
-    @property
-    def kept(self) -> int:
-        """File groups that are read."""
-        return len(self.slices)
-
-    @property
-    def files(self) -> list[str]:
-        """The files to read, relative to the table."""
-        return [path for piece in self.slices for path in piece.paths]
-
-    def as_dict(self) -> dict[str, Any]:
-        """All of it, for JSON."""
-        return {
-            "predicate": self.predicate,
-            "file_groups": self.total,
-            "file_groups_covered": self.covered,
-            "file_groups_read": self.kept,
-            "bytes": sum(piece.size for piece in self.snapshot.slices),
-            "bytes_read": sum(piece.size for piece in self.slices),
-            "files": self.files,
-            "answers": [vars(answer) for answer in self.answers],
-            "unusable": self.unusable,
-            "unknown": self.unknown,
-        }
-
-    def explain(self) -> str:
-        """The plan for people."""
-        facts = self.as_dict()
-        lines = [f"predicate     {self.predicate}"]
-        lines += [f"file groups   {self.kept} read of {self.total}, {self.covered} covered by indexes"]
-        lines += [f"bytes         {facts['bytes_read']} read of {facts['bytes']}"]
-        for answer in self.answers:
-            said = answer.reason or f"refuted {answer.refuted} file groups"
-            lines.append(f"asked         {answer.index}: {answer.constraint}: {said}")
-        lines += [f"not asked     {name}: {reason}" for name, reason in self.unusable.items()]
-        lines += [f"not used      {text}" for text in self.unknown]
-        return "\n".join(lines)
+Rows = dict[int, "BitMap"]
+"""By place of a file group the rows that may match; all may in a file group that is not here."""
 
 
 def plan(
@@ -117,6 +64,9 @@ def plan(
     *,
     as_of: str | None = None,
     time_zone: str = "UTC",
+    snapshot: Snapshot | None = None,
+    is_qualified: bool = False,
+    only: Collection[str] | None = None,
 ) -> ScanPlan:
     """The slices that may hold rows for which the predicate is true.
 
@@ -126,129 +76,192 @@ def plan(
         predicate: Spark SQL.
         as_of: The instant to read at, the latest if None.
         time_zone: The session's, for timestamps in the predicate.
+        snapshot: The table as it is read, if that is decided already.
+        is_qualified: Whether names may begin with a table's name or alias, as Catalyst prints them.
+        only: The indexes to ask, by name, also where that costs more than it saves; all that pay if None.
 
     Raises:
+        NoSuchIndexError: `only` names an index that there is not.
         PredicateSyntaxError: it does not parse.
         UnknownColumnError: it names a column that the table does not have.
     """
+    seconds: dict[str, float] = {}
+    with _timed(seconds, "snapshot"):
+        snapshot = snapshot or Snapshot.load(storage, as_of)
+    with _timed(seconds, "coverage"):
+        schema = sql_schema(snapshot.schema_with_meta_columns)
+        coverage = Coverage.of(snapshot, metadata_table, schema, time_zone=time_zone, only=only)
+    with _timed(seconds, "predicate"):
+        schema = with_expressions(schema, coverage.expression_types, coverage.expression_names)
+        condition = bind(parse_predicate(predicate, time_zone=time_zone), schema, is_qualified=is_qualified)
+        tree = tree_of(condition, time_zone=time_zone)
+    with _timed(seconds, "indexes"):
+        found = _planned(predicate, tree, snapshot, Asking(coverage, schema, time_zone))
+    return replace(found, condition=condition, unusable=coverage.unusable, seconds=seconds)
+
+
+def files_to_query(
+    metadata_table: MetadataTable,
+    storage: Storage,
+    columns: Sequence[str],
+    column_domain: ColumnDomain,
+    *,
+    as_of: str | None = None,
+) -> list[str]:
+    """RFC-58: the files that may hold rows whose `columns` are all in their domains, relative to the table.
+
+    Raises:
+        UnknownColumnError: a column that the table does not have.
+        InvalidOptionError: a domain whose values are not of the column's type.
+    """
+    chosen = column_domain
+    if not column_domain.is_none:
+        domains = {name: column_domain.domains.get(name) for name in columns}
+        chosen = ColumnDomain({name: domain for name, domain in domains.items() if domain is not None})
     snapshot = Snapshot.load(storage, as_of)
     schema = sql_schema(snapshot.schema_with_meta_columns)
-    coverage = Coverage.of(snapshot, metadata_table, schema, time_zone=time_zone)
-    schema = with_expressions(schema, coverage.expression_types, coverage.expression_names)
-    tree = constraints_of(predicate, schema, time_zone=time_zone)
-    planner = _Planner(snapshot, coverage)
-    refuted = planner.refuted(tree)
-    slices = [piece for piece in snapshot.slices if piece.group not in refuted]
+    _check_domains(chosen, schema)
+    coverage = Coverage.of(snapshot, metadata_table, schema, time_zone="UTC")
+    tree = tree_of_domains(chosen)
+    return _planned(_text_of(chosen), tree, snapshot, Asking(coverage, schema, "UTC")).files
+
+
+def _planned(text: str, tree: Tree, snapshot: Snapshot, asking: Asking) -> ScanPlan:
+    planner = _Planner(snapshot, asking)
+    refuted, rows = planner.decide(tree)
+    slices = [snapshot.slices[place] for place in np.flatnonzero(~refuted).tolist()]
+    matching = {snapshot.slices[place].group: found for place, found in rows.items() if not refuted[place]}
     return ScanPlan(
-        snapshot,
-        predicate,
-        slices,
-        len(coverage.covered),
-        planner.answers,
-        coverage.unusable,
-        planner.unknown,
+        snapshot, text, slices, asking.covered, asking.answers, unknown=planner.unknown, rows=matching
     )
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], phase: str) -> Iterator[None]:
+    started = time.perf_counter()
+    yield
+    seconds[phase] = time.perf_counter() - started
+
+
+def _text_of(column_domain: ColumnDomain) -> str:
+    if column_domain.is_none:
+        return "no row"
+    return " AND ".join(f"{name} in {domain_text(each)}" for name, each in column_domain.domains.items())
+
+
+def _check_domains(column_domain: ColumnDomain, schema: Schema) -> None:
+    for name, domain in column_domain.domains.items():
+        column = schema.look_up(tuple(name.split(".")))
+        if column is None or column.path != name:
+            raise UnknownColumnError(column=name, known=schema.paths())
+        for value in (marker.value for each in domain.ranges for marker in (each.low, each.high)):
+            if value is not None and not column.type.holds(value):
+                raise InvalidOptionError(
+                    option=f"domain of {name}",
+                    value=repr(value),
+                    reason=f"the column is of type {column.type}",
+                )
 
 
 class _Planner:
     """Puts constraints to indexes and composes what they say."""
 
-    def __init__(self, snapshot: Snapshot, coverage: Coverage) -> None:
-        self._snapshot, self._coverage = snapshot, coverage
-        self._all: Groups = frozenset(piece.group for piece in snapshot.slices)
-        self.answers: list[Answer] = []
+    def __init__(self, snapshot: Snapshot, asking: Asking) -> None:
+        self._snapshot, self.asking = snapshot, asking
+        self._count = len(snapshot.slices)
         self.unknown: list[str] = []
 
-    def refuted(self, tree: Tree) -> Groups:
-        """The file groups that hold no row for which the tree is true."""
-        groups, rows = self._refuted(tree)
-        return groups | _without_rows(rows)
+    def decide(self, tree: Tree) -> tuple[Mask, Rows]:
+        """The file groups that hold no row for which the tree is true, and the rows that bitmaps leave."""
+        self._by_partition_values(tree)
+        left = ~self._refuted(tree)[0]
+        for tier in range(LAST_TIER + 1):
+            self._ask(tree, left, tier)
+            left = ~self._refuted(tree)[0]
+        self._note_unknown(tree)
+        return self._refuted(tree)
 
-    def _refuted(self, tree: Tree) -> tuple[Groups, Rows]:
-        """What is refuted whatever rows match, and the rows that bitmaps leave."""
-        if isinstance(tree, Never):
-            return self._all, {}
-        if isinstance(tree, Always):
-            return frozenset(), {}
+    def _refuted(self, tree: Tree) -> tuple[Mask, Rows]:
+        """What the evidence so far refutes. A file group without a matching row counts as refuted."""
+        if isinstance(tree, (Never, Always)):
+            return np.full(self._count, isinstance(tree, Never)), {}
         if isinstance(tree, Constraint):
-            return self._asked(tree)
+            return self.asking.evidence(tree)
         if isinstance(tree, AllOf):
-            parts = [self._refuted(child) for child in tree.children]
-            groups: Groups = frozenset().union(*(groups for groups, _ in parts))
-            return groups, reduce(_both, (rows for _, rows in parts))
+            parts = [self.asking.evidence(tree), *(self._refuted(child) for child in tree.children)]
+            refuted = reduce(np.logical_or, (mask for mask, _ in parts))
+            rows = reduce(_both, (rows for _, rows in parts))
+            return _without_rows(refuted, rows), rows
         if isinstance(tree, AnyOf):
-            parts = [self._refuted(child) for child in tree.children]
-            # A group that one side refutes by its rows counts as refuted there.
-            sides = [groups | _without_rows(rows) for groups, rows in parts]
-            return frozenset.intersection(*sides), reduce(_either, (rows for _, rows in parts))
-        self.unknown.append(f"{tree.text}: {tree.reason}")
-        return frozenset(), {}
+            return reduce(_either, (self._refuted(child) for child in tree.children))
+        return np.zeros(self._count, np.bool_), {}
 
-    def _asked(self, constraint: Constraint) -> tuple[Groups, Rows]:
-        refuted = self._by_partition_values(constraint)
-        rows: Rows = {}
-        for index in self._coverage.indexes:
-            found, matching = self._answer(index, constraint)
-            refuted |= found
-            rows = _both(rows, matching)
-        return refuted, rows
+    def _ask(self, tree: Tree, left: Mask, tier: int) -> None:
+        """Asks the indexes of a tier, for the file groups that an answer can still change."""
+        if isinstance(tree, Constraint):
+            self.asking.ask(tree, left, tier)
+        elif isinstance(tree, AllOf):
+            self.asking.ask_together(tree, left, tier)
+            for child in tree.children:
+                self._ask(child, left, tier)
+                left = left & ~self._refuted(child)[0]
+        elif isinstance(tree, AnyOf):
+            for child in tree.children:
+                self._ask(child, left, tier)
+                if tier == LAST_TIER:
+                    # What this side needs is read anyway. Not before: rows of bitmaps still meet others.
+                    left = left & self._refuted(child)[0]
 
-    def _by_partition_values(self, constraint: Constraint) -> Groups:
+    def _by_partition_values(self, tree: Tree) -> None:
         """File groups whose partition path says that the value is none of the wanted."""
-        name, partitions = constraint.term.text, self._snapshot.shape.partitions
-        if constraint.term.is_expression or name not in partitions.from_path:
-            return frozenset()
-        refused = set()
-        for path in {group.partition_path for group in self._all}:
-            try:
-                value = partitions.values_of(path)[name].as_py()
-            except UnreadablePartitionValueError:
-                continue
-            if not constraint.domain.contains(value):
-                refused.add(path)
-        return frozenset(group for group in self._all if group.partition_path in refused)
+        if isinstance(tree, (AllOf, AnyOf)):
+            for child in tree.children:
+                self._by_partition_values(child)
+        if not isinstance(tree, Constraint) or tree.term.is_expression:
+            return
+        name, partitions = tree.term.text, self._snapshot.shape.partitions
+        if name not in partitions.from_path:
+            return
+        paths, places = self._snapshot.partition_places
+        refused = np.zeros(len(paths), np.bool_)
+        for number, path in enumerate(paths):
+            with suppress(UnreadablePartitionValueError):
+                refused[number] = not tree.domain.contains(partitions.values_of(path)[name].as_py())
+        self.asking.note(tree, refused[places])
 
-    def _answer(self, index: UsableIndex, constraint: Constraint) -> tuple[Groups, Rows]:
-        asked = Constraint(index.terms.get(constraint.term, constraint.term), constraint.domain)
-        lookup = index.kind.lookup(asked)
-        reader, covered = self._coverage.reader, list(self._coverage.covered.values())
-        if lookup is None or reader is None:
-            return frozenset(), {}
-        text = str(constraint.term.text)
-        try:
-            sharded = [(part, wanted) for part, wanted in lookup.ranges if part is not None]
-            anywhere = [wanted for part, wanted in lookup.ranges if part is None]
-            entries = reader.lookup_sharded(index.kind.partition, sharded, columns=lookup.columns)
-            if anywhere:
-                more = reader.lookup(index.kind.partition, anywhere, columns=lookup.columns)
-                entries = pa.concat_tables([entries, more])
-            found = index.kind.prune(asked, entries, covered)
-        except CorruptError as error:
-            self.answers.append(Answer(index.name, text, 0, f"it can't be read: {error}"))
-            return frozenset(), {}
-        rows = index.kind.positions(asked, entries, covered) if isinstance(index.kind, Bitmap) else {}
-        self.answers.append(Answer(index.name, text, len(found)))
-        return found, rows
+    def _note_unknown(self, tree: Tree) -> None:
+        if isinstance(tree, (AllOf, AnyOf)):
+            for child in tree.children:
+                self._note_unknown(child)
+        elif not isinstance(tree, (Constraint, Always, Never)):
+            self.unknown.append(f"{tree.text}: {tree.reason}")
 
 
-def _without_rows(rows: Rows) -> Groups:
-    return frozenset(group for group, found in rows.items() if found is not None and not found)
+def _without_rows(refuted: Mask, rows: Rows) -> Mask:
+    empty = [place for place, found in rows.items() if not found]
+    if empty:
+        refuted = refuted.copy()
+        refuted[empty] = True
+    return refuted
 
 
 def _both(one: Rows, other: Rows) -> Rows:
     """Rows that may meet both: what one side can't tell, the other decides."""
-    found = dict(one)
-    for group, rows in other.items():
-        known = found.get(group)
-        found[group] = rows if known is None else known if rows is None else known & rows
+    found = {**one, **other}
+    for place in one.keys() & other.keys():
+        found[place] = one[place] & other[place]
     return found
 
 
-def _either(one: Rows, other: Rows) -> Rows:
-    """Rows that may meet either: only where both sides can tell."""
+def _either(one: tuple[Mask, Rows], other: tuple[Mask, Rows]) -> tuple[Mask, Rows]:
+    """Rows that may meet either: only where both sides can tell, or one has none."""
+    (mask, rows), (more, others) = one, other
     found: Rows = {}
-    for group, rows in one.items():
-        more = other.get(group)
-        if rows is not None and more is not None:
-            found[group] = rows | more
-    return found
+    for place in rows.keys() | others.keys():
+        if place in rows and place in others:
+            found[place] = rows[place] | others[place]
+        elif place in rows and more[place]:
+            found[place] = rows[place]
+        elif place in others and mask[place]:
+            found[place] = others[place]
+    return mask & more, found

@@ -8,6 +8,7 @@ complement. Meaning is Spark's (3.5, ANSI mode off); what isn't certain is Unkno
 """
 
 from hudi_index.predicate.binding import bind, bound_expression, with_expressions
+from hudi_index.predicate.derivation import Derivation, derivation_of
 from hudi_index.predicate.domain import Bound, ColumnDomain, Constraint, Domain, Marker, Range, Term
 from hudi_index.predicate.expression import Unknown
 from hudi_index.predicate.parser import parse_predicate
@@ -33,6 +34,7 @@ __all__ = [
     "Bound",
     "ColumnDomain",
     "Constraint",
+    "Derivation",
     "Domain",
     "Marker",
     "Never",
@@ -47,6 +49,7 @@ __all__ = [
     "bound_expression",
     "column_domain_of",
     "constraints_of",
+    "derivation_of",
     "is_exact",
     "parse_predicate",
     "parse_type",

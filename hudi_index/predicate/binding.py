@@ -11,29 +11,32 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from sqlglot import Token, TokenType
-
 from hudi_index.errors import DdlSyntaxError, UnknownColumnError
+from hudi_index.predicate.calls import outer_call
 from hudi_index.predicate.canonical import with_columns
 from hudi_index.predicate.domain import Term
 from hudi_index.predicate.expression import (
     And,
     BoundTerm,
+    Call,
+    CompareTerms,
     Constant,
     Expression,
     IsTrue,
     Not,
+    Operand,
     Or,
     Unknown,
 )
-from hudi_index.predicate.operands import CASTING_FUNCTIONS, column_parts
-from hudi_index.predicate.tokens import raw_of, tokens_of
-from hudi_index.predicate.types import DATE, Column, Schema, SqlType, parse_type
+from hudi_index.predicate.operands import column_parts
+from hudi_index.predicate.tokens import tokens_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["bind", "bound_expression", "with_expressions"]
+    from hudi_index.predicate.types import Column, Schema, SqlType
+
+__all__ = ["bind", "bound_expression", "derived_term", "with_expressions"]
 
 _FUNCTIONS = (
     *("current_catalog", "current_database", "current_date", "current_schema", "current_timestamp"),
@@ -118,8 +121,21 @@ class _Binder:
             return expression
         if isinstance(expression.term, BoundTerm):
             return expression
+        if isinstance(expression, CompareTerms):
+            return self._pair(expression)
         bound = self._term(expression.term)
         return bound if isinstance(bound, Unknown) else replace(expression, term=bound)
+
+    def _pair(self, expression: CompareTerms) -> Expression:
+        one, other = self._operand(expression.term), self._operand(expression.other)
+        if isinstance(one, Unknown):
+            return one
+        if isinstance(other, Unknown):
+            return other
+        return replace(expression, term=one, other=other)
+
+    def _operand(self, operand: Operand) -> BoundTerm | Unknown:
+        return operand if isinstance(operand, BoundTerm) else self._term(operand)
 
     def _term(self, term: Term) -> BoundTerm | Unknown:
         return self._expression(term) if term.is_expression else self._column(term)
@@ -158,7 +174,10 @@ class _Binder:
             return Unknown(term.text, "it can't be read again")
         if text in self.schema.expressions:
             return BoundTerm(Term(text, is_expression=True), self.schema.expressions[text])
-        return self._cast(text) or Unknown(term.text, "no index is over this expression")
+        found = self.called(text)
+        if found is None:
+            return Unknown(term.text, "no index is over this expression")
+        return replace(found, text=term.text) if found.calls else found
 
     def _resolved(self, parts: tuple[str, ...]) -> tuple[str, ...]:
         found = self._readings(parts)
@@ -166,55 +185,33 @@ class _Binder:
             raise _UnresolvedError(".".join(parts))
         return found[0].parts
 
-    def _cast(self, text: str) -> BoundTerm | None:
-        """A column, or an expression with an index, inside of casts."""
-        inner, casts = text, []
-        while (step := _outer_cast(inner)) is not None:
-            inner, kind = step
-            casts.append(kind)
+    def called(self, text: str) -> BoundTerm | None:
+        """A column, or an expression with an index, inside of calls with constants."""
+        inner, calls = text, []
+        while (step := outer_call(inner)) is not None:
+            inner, call = step
+            calls.append(call)
             if inner in self.schema.expressions:
-                term = Term(inner, is_expression=True)
-                return BoundTerm(term, self.schema.expressions[inner], tuple(reversed(casts)))
-        column = self.schema.look_up(_parts_of(inner)) if casts and _parts_of(inner) else None
-        if column is None or not all(kind.is_ordered for kind in casts):
-            return None
-        return BoundTerm(Term(column.path), column.type, tuple(reversed(casts)))
+                return _bound_calls(Term(inner, is_expression=True), self.schema.expressions[inner], calls)
+        column = self.schema.look_up(_parts_of(inner)) if calls and _parts_of(inner) else None
+        return _bound_calls(Term(column.path), column.type, calls) if column else None
+
+
+def derived_term(text: str, schema: Schema) -> BoundTerm | None:
+    """The column that a bound expression calls functions on, constants aside; None if it is no such thing."""
+    return _Binder(replace(schema, expressions={}, names={}), is_qualified=False).called(text)
+
+
+def _bound_calls(term: Term, kind: SqlType, calls: list[Call]) -> BoundTerm:
+    """The term inside of calls, outermost first; casts around all others are known by their types."""
+    casts: list[SqlType] = []
+    for call in calls:
+        if call.cast_to is None or not call.cast_to.is_ordered:
+            break
+        casts.append(call.cast_to)
+    return BoundTerm(term, kind, tuple(reversed(casts)), tuple(reversed(calls[len(casts) :])))
 
 
 @lru_cache(maxsize=4096)
 def _parts_of(text: str) -> tuple[str, ...]:
     return column_parts(tokens_of(text), text)
-
-
-_CASTING = {
-    **{name.upper(): kind for name, kind in CASTING_FUNCTIONS.items()},
-    "TO_DATE": DATE,
-}
-
-
-@lru_cache(maxsize=4096)
-def _outer_cast(text: str) -> tuple[str, SqlType] | None:
-    """What a canonical text casts, and to which type; None if it is no cast."""
-    tokens = tokens_of(text)
-    if len(tokens) < 4 or tokens[1].token_type != TokenType.L_PAREN or not _is_whole(tokens):
-        return None
-    name = raw_of(tokens[0], text)
-    inside = tokens[2:-1]
-    if name in _CASTING:
-        is_one = all(token.token_type != TokenType.COMMA for token in inside)
-        return (text[inside[0].start : inside[-1].end + 1], _CASTING[name]) if is_one else None
-    marks = [index for index, token in enumerate(inside) if token.token_type == TokenType.ALIAS]
-    if name != "CAST" or not marks or marks[-1] == len(inside) - 1 or marks[-1] == 0:
-        return None
-    kind = text[inside[marks[-1] + 1].start : inside[-1].end + 1]
-    return text[inside[0].start : inside[marks[-1] - 1].end + 1], parse_type(kind)
-
-
-def _is_whole(tokens: list[Token]) -> bool:
-    """Whether the bracket after the first token is closed by the last."""
-    depth = 0
-    for index, token in enumerate(tokens[1:], start=1):
-        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
-        if depth == 0:
-            return index == len(tokens) - 1
-    return False

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hudi_index.predicate.casts import Literal
     from hudi_index.predicate.types import SqlType
 
-__all__ = ["comparison_type", "list_type"]
+__all__ = ["common_type", "comparison_type", "list_type"]
 
 _NUMERIC_ORDER = ("tinyint", "smallint", "int", "bigint", "float", "double")
 _TIMES = ("date", "timestamp_ntz", "timestamp")
@@ -40,7 +40,7 @@ def comparison_type(column: SqlType, literal: Literal, *, is_equality: bool) -> 
         return number if is_equality and number.is_numeric else None
     if column.is_decimal and other.is_integral and literal.value is not None:
         return _wider_decimal(column, types.decimal(max(1, len(str(abs(literal.value)))), 0))
-    return _common_type(column, other)
+    return common_type(column, other)
 
 
 def list_type(column: SqlType, literals: Iterable[Literal]) -> SqlType | None:
@@ -49,14 +49,15 @@ def list_type(column: SqlType, literals: Iterable[Literal]) -> SqlType | None:
     if types.STRING in kinds:
         promotable = all(kind.is_ordered and kind.name not in ("binary", "boolean") for kind in kinds)
         return types.STRING if promotable else None
-    return reduce(lambda one, other: _common_type(one, other) if one else None, _distinct(kinds))
+    return reduce(lambda one, other: common_type(one, other) if one else None, _distinct(kinds))
 
 
 def _distinct(kinds: list[SqlType]) -> list[SqlType | None]:
     return list(dict.fromkeys(kinds))
 
 
-def _common_type(one: SqlType, other: SqlType | None) -> SqlType | None:
+def common_type(one: SqlType, other: SqlType | None) -> SqlType | None:
+    """The type that both become where they meet, for numbers and for times; None if there is none."""
     if other is None or one == other:
         return one
     if one.is_numeric and other.is_numeric:

@@ -6,7 +6,7 @@ and from Catalyst's printer. What compares anything else than a term with a lite
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from hudi_index.predicate import types
 from hudi_index.predicate.casts import Literal
@@ -15,6 +15,7 @@ from hudi_index.predicate.expression import (
     NULL,
     BooleanTerm,
     Compare,
+    CompareTerms,
     Constant,
     Expression,
     In,
@@ -58,6 +59,8 @@ class Conditions:
         if isinstance(left, Literal) and not isinstance(right, Literal):
             left, operator, right = right, operator.mirrored, left
         if not isinstance(right, Literal):
+            if _is_column(left) and _is_column(right):
+                return CompareTerms(operator, left, right)
             return self._operands.unknown(tokens, "it compares two values of the row", left, right)
         if right.value is None and operator is not Operator.SAME:
             return NULL
@@ -125,6 +128,10 @@ class Conditions:
         if not is_text or not escape.value or len(escape.value) != 1:
             return self._operands.unknown(tokens, "its pattern is no text", left)
         return Like(left, pattern.value, escape.value)
+
+
+def _is_column(value: Value) -> TypeGuard[Term]:
+    return isinstance(value, Term) and not value.is_expression
 
 
 _HOLDS = {

@@ -19,13 +19,16 @@ if TYPE_CHECKING:
     from hudi_index.predicate.types import SqlType
 
 __all__ = [
+    "CAST",
     "FALSE",
     "NULL",
     "TRUE",
     "And",
     "BooleanTerm",
     "BoundTerm",
+    "Call",
     "Compare",
+    "CompareTerms",
     "Constant",
     "Expression",
     "In",
@@ -82,6 +85,29 @@ _OPPOSITES = (
 _NEGATED = {**dict(_OPPOSITES), **{other: one for one, other in _OPPOSITES}}
 
 
+CAST = "CAST"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One function, its constant arguments, and where among them the other argument stands."""
+
+    name: str
+    """In upper case; the sign of an operator."""
+    before: tuple[Literal, ...] = ()
+    after: tuple[Literal, ...] = ()
+    cast_to: SqlType | None = None
+    """Of a CAST."""
+
+    @classmethod
+    def cast(cls, kind: SqlType) -> Call:
+        """A cast."""
+        return cls(CAST, cast_to=kind)
+
+    def __str__(self) -> str:
+        return f"CAST AS {self.cast_to}" if self.cast_to else self.name
+
+
 @dataclass(frozen=True, slots=True)
 class BoundTerm:
     """A term of the table, with its type and the casts the query puts around it, innermost first."""
@@ -89,6 +115,10 @@ class BoundTerm:
     term: Term
     type: SqlType
     casts: tuple[SqlType, ...] = ()
+    calls: tuple[Call, ...] = ()
+    """Functions between the term and the casts, innermost first."""
+    text: str = ""
+    """As the query spells it, where calls are in it."""
 
 
 Operand: TypeAlias = Union["Term", BoundTerm]
@@ -121,6 +151,15 @@ class Compare:
     operator: Operator
     term: Operand
     literal: Literal
+
+
+@dataclass(frozen=True, slots=True)
+class CompareTerms:
+    """`term operator other`, two columns of one row. No index knows of it; whoever has the row can tell."""
+
+    operator: Operator
+    term: Operand
+    other: Operand
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,5 +273,17 @@ def _joined(connective: type[And | Or], children: tuple[Expression, ...], *, emp
 
 
 Expression: TypeAlias = (
-    And | Or | Not | IsTrue | Compare | In | IsNull | StartsWith | Like | BooleanTerm | Constant | Unknown
+    And
+    | Or
+    | Not
+    | IsTrue
+    | Compare
+    | CompareTerms
+    | In
+    | IsNull
+    | StartsWith
+    | Like
+    | BooleanTerm
+    | Constant
+    | Unknown
 )

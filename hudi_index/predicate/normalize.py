@@ -14,6 +14,7 @@ from hudi_index.predicate.expression import (
     And,
     BooleanTerm,
     Compare,
+    CompareTerms,
     Constant,
     Expression,
     In,
@@ -47,11 +48,11 @@ def _pushed(expression: Expression, *, is_negated: bool) -> Expression:
 
 
 def _negated_leaf(
-    leaf: Compare | In | IsNull | StartsWith | Like | BooleanTerm | Constant | Unknown,
+    leaf: Compare | CompareTerms | In | IsNull | StartsWith | Like | BooleanTerm | Constant | Unknown,
 ) -> Expression:
     if isinstance(leaf, (Constant, Unknown)):
         return Not.of(leaf)
-    if isinstance(leaf, Compare):
+    if isinstance(leaf, (Compare, CompareTerms)):
         return replace(leaf, operator=leaf.operator.negated)
     return replace(leaf, is_negated=not leaf.is_negated)
 

@@ -80,6 +80,10 @@ class Operands:
             self._seen[source] = self._read(tokens, source)
         return self._seen[source]
 
+    def literal(self, tokens: Sequence[Token]) -> Literal | None:
+        """The constant that the tokens are; None if they are none."""
+        return self._literal(tokens, MAX_NESTING)
+
     def source(self, tokens: Sequence[Token]) -> str:
         """The tokens as they stand in the text."""
         return self._text[tokens[0].start : tokens[-1].end + 1]

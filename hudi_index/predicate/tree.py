@@ -8,7 +8,7 @@ true is admitted; without an Unknown in the tree, no other row is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hudi_index.predicate.binding import bind
@@ -16,7 +16,10 @@ from hudi_index.predicate.domain import ColumnDomain, Constraint, Domain, Term
 from hudi_index.predicate.domains import all_but, bound_term, domain_of, prefix_of, prefix_range
 from hudi_index.predicate.expression import (
     And,
+    BoundTerm,
+    Call,
     Compare,
+    CompareTerms,
     Constant,
     Expression,
     In,
@@ -28,8 +31,10 @@ from hudi_index.predicate.expression import (
     StartsWith,
     Unknown,
 )
+from hudi_index.predicate.functions import steps_of
 from hudi_index.predicate.normalize import without_negations
 from hudi_index.predicate.parser import parse_predicate
+from hudi_index.predicate.steps import preimage_of
 from hudi_index.predicate.times import SessionZone
 from hudi_index.predicate.types import STRING
 
@@ -37,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from hudi_index.predicate.domains import Leaf
+    from hudi_index.predicate.steps import Step
     from hudi_index.predicate.types import Schema
 
 __all__ = [
@@ -116,35 +122,69 @@ def _tree(expression: Expression, zone: SessionZone) -> Tree:
         raise TypeError("negations are in the leaves by now")
     if isinstance(expression, IsTrue):
         return _not_true(expression, zone)
+    if isinstance(expression, CompareTerms):
+        return _unknown_pair(expression)
     return _leaf(expression, zone)
 
 
 def _not_true(expression: IsTrue, zone: SessionZone) -> Tree:
     if isinstance(expression.child, (And, Or, Not, IsTrue, Constant, Unknown)):
         raise TypeError("IS NOT TRUE is at the leaves by now")
-    domain = domain_of(expression.child, zone)
-    return _unknown(expression.child) if domain is None else _constraint(expression.child, all_but(domain))
+    if isinstance(expression.child, CompareTerms):
+        return _unknown_pair(expression.child)
+    domain = _value_domain(expression.child, zone)
+    if domain is None:
+        return _unknown(expression.child, zone)
+    return _constraint(expression.child, all_but(domain), zone)
 
 
 def _leaf(leaf: Leaf, zone: SessionZone) -> Tree:
-    domain = domain_of(leaf, zone)
+    domain = _value_domain(leaf, zone)
     if domain is not None:
-        return _constraint(leaf, domain)
+        return _constraint(leaf, domain, zone)
     term = bound_term(leaf.term)
-    if isinstance(leaf, Like) and not leaf.is_negated and term.type == STRING and not term.casts:
+    is_text = term.type == STRING and not term.casts and not term.calls
+    if isinstance(leaf, Like) and not leaf.is_negated and is_text:
         prefix, rest = prefix_of(leaf.pattern, leaf.escape)
         if rest is not None and prefix:
             # More is asked than the prefix, but never less.
-            return AllOf((Constraint(term.term, Domain.of([prefix_range(prefix)])), _unknown(leaf)))
-    return _unknown(leaf)
+            return AllOf((Constraint(term.term, Domain.of([prefix_range(prefix)])), _unknown(leaf, zone)))
+    return _unknown(leaf, zone)
 
 
-def _unknown(leaf: Leaf) -> Unknown:
+def _value_domain(leaf: Leaf, zone: SessionZone) -> Domain | None:
+    """The values of the leaf's term, all its calls applied, for which it is true."""
     term = bound_term(leaf.term)
+    if not term.calls:
+        found = domain_of(leaf, zone)
+        if found is not None or not term.casts:
+            return found
+    steps = _steps(term, zone)
+    if isinstance(steps, str):
+        return None
+    plain = BoundTerm(term.term, steps[-1].target, term.casts if term.calls else ())
+    return domain_of(replace(leaf, term=plain), zone)
+
+
+def _steps(term: BoundTerm, zone: SessionZone) -> tuple[Step, ...] | str:
+    """The calls, or for want of them the casts, as steps; else why they are of no use."""
+    return steps_of(term.type, term.calls or [Call.cast(kind) for kind in term.casts], zone)
+
+
+def _unknown(leaf: Leaf, zone: SessionZone) -> Unknown:
+    term = bound_term(leaf.term)
+    text = f"{term.text or term.term.text} {_asked(leaf)}"
+    if term.calls:
+        steps = _steps(term, zone)
+        if isinstance(steps, str):
+            return Unknown(text, f"no index is over this expression, and {steps}")
     kinds = " as ".join(str(kind) for kind in (term.type, *term.casts))
-    return Unknown(
-        f"{term.term.text} {_asked(leaf)}", f"it is not certain which values of type {kinds} meet it"
-    )
+    return Unknown(text, f"it is not certain which values of type {kinds} meet it")
+
+
+def _unknown_pair(pair: CompareTerms) -> Unknown:
+    one, other = bound_term(pair.term).term.text, bound_term(pair.other).term.text
+    return Unknown(f"{one} {pair.operator.value} {other}", "it compares two values of the row")
 
 
 def _asked(leaf: Leaf) -> str:
@@ -160,8 +200,17 @@ def _asked(leaf: Leaf) -> str:
     return f"IS {'NOT ' * leaf.is_negated}{word}"
 
 
-def _constraint(leaf: Leaf, domain: Domain) -> Tree:
-    return _simple(Constraint(bound_term(leaf.term).term, domain))
+def _constraint(leaf: Leaf, domain: Domain, zone: SessionZone) -> Tree:
+    """The constraint that the leaf's value is in a domain; where calls leave a doubt, with the doubt."""
+    term = bound_term(leaf.term)
+    if not term.calls and (not term.casts or domain_of(leaf, zone) is not None):
+        return _simple(Constraint(term.term, domain))
+    steps = _steps(term, zone)
+    if isinstance(steps, str):
+        raise TypeError("without steps there is no domain")
+    arguments, is_exact = preimage_of(steps, domain)
+    found = _simple(Constraint(term.term, arguments))
+    return found if is_exact else _all_of([found, _unknown(leaf, zone)])
 
 
 def _simple(constraint: Constraint) -> Tree:

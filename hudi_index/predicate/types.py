@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -84,12 +86,28 @@ class SqlType:
         """Whether its values have one order that a domain can use."""
         return self.name not in ("struct", "other", "void")
 
+    def holds(self, value: object) -> bool:
+        """Whether a Python value can be one of this type."""
+        if isinstance(value, datetime):
+            return self.name == ("timestamp_ntz" if value.tzinfo is None else "timestamp")
+        kinds = _PYTHON.get(self.name, ())
+        return isinstance(value, kinds) and (self.name == "boolean") == isinstance(value, bool)
+
     @property
     def bits(self) -> int:
         """How many bits a value of an integral type has."""
         return _INTEGRAL_BITS[self.name]
 
 
+_PYTHON: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), (int,)),
+    **dict.fromkeys(("float", "double"), (float,)),
+    "decimal": (Decimal,),
+    "string": (str,),
+    "binary": (bytes,),
+    "boolean": (bool,),
+    "date": (date,),
+}
 _INTEGRAL_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 
 NULL = SqlType("void")

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from hudi_index.predicate.times import SessionZone
     from hudi_index.predicate.types import SqlType
 
-__all__ = ["domain_of_comparison", "rising_cast"]
+__all__ = ["Line", "domain_of_comparison", "line_of", "rising_cast"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class Line:
     """All values of a type in their order, by place."""
 
     lowest: int
@@ -46,21 +46,22 @@ _MICRO = timedelta(microseconds=1)
 _FIRST, _LAST = ((datetime(year, 1, 1) - _EPOCH) // _MICRO for year in (2, 9999))  # noqa: DTZ001 - as above
 
 
-def _line_of(kind: SqlType) -> _Line | None:
+def line_of(kind: SqlType) -> Line | None:
+    """All values of a type that Python has too; None for a type whose values have no places."""
     if kind.is_integral:
-        return _Line(-(1 << (kind.bits - 1)), (1 << (kind.bits - 1)) - 1, lambda place: place)
+        return Line(-(1 << (kind.bits - 1)), (1 << (kind.bits - 1)) - 1, lambda place: place)
     if kind.is_decimal:
         largest = 10**kind.precision - 1
-        return _Line(-largest, largest, lambda place: decimal_of(place, kind.scale))
+        return Line(-largest, largest, lambda place: decimal_of(place, kind.scale))
     if kind.is_fractional:
-        return _Line(*float_range(kind.name), lambda place: float_at(kind.name, place))
+        return Line(*float_range(kind.name), lambda place: float_at(kind.name, place))
     if kind == types.BOOLEAN:
-        return _Line(0, 1, bool)
+        return Line(0, 1, bool)
     if kind == types.DATE:
-        return _Line(date.min.toordinal(), date.max.toordinal(), date.fromordinal, is_whole=False)
+        return Line(date.min.toordinal(), date.max.toordinal(), date.fromordinal, is_whole=False)
     if kind in (types.TIMESTAMP, types.TIMESTAMP_NTZ):
         zone = timezone.utc if kind == types.TIMESTAMP else None
-        return _Line(
+        return Line(
             _FIRST, _LAST, lambda place: (_EPOCH + place * _MICRO).replace(tzinfo=zone), is_whole=False
         )
     return None
@@ -131,11 +132,7 @@ def _holds(source: SqlType, target: SqlType) -> bool:
     if source.is_integral and target.is_integral:
         return source.bits <= target.bits
     if target.is_decimal and (source.is_integral or source.is_decimal):
-        digits = (
-            {8: 3, 16: 5, 32: 10, 64: 19}[source.bits]
-            if source.is_integral
-            else source.precision - source.scale
-        )
+        digits = _DIGITS[source.bits] if source.is_integral else source.precision - source.scale
         return digits <= target.precision - target.scale and source.scale <= target.scale
     return False
 
@@ -150,7 +147,7 @@ def domain_of_comparison(
     steps = _steps(source, casts)
     if not steps:
         return _domain(operator, value, value)
-    line, cast = _line_of(source), rising_cast(source, casts, zone)
+    line, cast = line_of(source), rising_cast(source, casts, zone)
     if line is None or cast is None:
         return None
     wanted = order_of(value)
@@ -163,7 +160,7 @@ def domain_of_comparison(
     return _between(line, operator, first_at, first_above)
 
 
-def _first(line: _Line, cast: Callable[[Any], Any], is_reached: Callable[[Any], bool]) -> int | None:
+def _first(line: Line, cast: Callable[[Any], Any], is_reached: Callable[[Any], bool]) -> int | None:
     """The lowest place whose cast is reached, one above the highest if there is none; None if not known."""
     low, high = line.lowest, line.highest + 1
     while low < high:
@@ -178,7 +175,7 @@ def _first(line: _Line, cast: Callable[[Any], Any], is_reached: Callable[[Any], 
     return low
 
 
-def _between(line: _Line, operator: Operator, first_at: int, first_above: int) -> Domain:
+def _between(line: Line, operator: Operator, first_at: int, first_above: int) -> Domain:
     """The domain, given the places from which on the cast is at least, and more than, the literal."""
     is_at = first_at < first_above
     lowest_at = line.value_at(first_at) if first_at <= line.highest else None

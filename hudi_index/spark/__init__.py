@@ -1,1 +1,9 @@
-"""Spark: sessions that speak Hudi, and the Java they run on. The only package that imports pyspark."""
+"""Spark: sessions that speak Hudi, the Java they run on, jobs, and reads through the indexes.
+
+The only package that imports pyspark.
+"""
+
+from hudi_index.spark.file_index import NotPlannedWarning, SparkPlan, last_plans
+from hudi_index.spark.read import NoJvmError, read_indexed
+
+__all__ = ["NoJvmError", "NotPlannedWarning", "SparkPlan", "last_plans", "read_indexed"]

@@ -26,21 +26,39 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from hudi_index.errors import UnsupportedExpressionError
 from hudi_index.lifecycle.executor import ExpressionFacts
-from hudi_index.lifecycle.tasks import changes_of, changes_schema, rows_after, rows_before
+from hudi_index.lifecycle.runs import Piece, pieces_of
+from hudi_index.lifecycle.tasks import Emitter, changes_of, rows_after, rows_before, with_notes
 from hudi_index.table import RECORD_KEY, ROW_POSITION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from pyspark import RDD
+    from pyspark.accumulators import Accumulator
     from pyspark.sql import DataFrame, SparkSession
 
-    from hudi_index.lifecycle.job import Job
+    from hudi_index.kinds.files import IndexedSlice
+    from hudi_index.lifecycle.job import Job, WorkItem
+    from hudi_index.lifecycle.runs import Changes, Counts
 
-__all__ = ["changes_with_expressions", "describe_expression"]
+__all__ = [
+    "as_pieces",
+    "changes_with_expressions",
+    "describe_expression",
+    "pieces_by",
+    "pieces_with_expressions",
+    "with_expressions",
+]
 
 _TIME_ZONE = "spark.sql.session.timeZone"
 _WORK, _SIDE = "_work", "_side"
 _OPEN, _BEFORE, _AFTER = 0, 1, 2
+_PIECE_FIELDS: list[pa.Field[Any]] = [
+    pa.field("target", pa.int32()),
+    pa.field("low", pa.string()),
+    pa.field("data", pa.binary()),
+]
+_PIECES = pa.schema(_PIECE_FIELDS)
 
 
 def describe_expression(
@@ -69,14 +87,47 @@ def describe_expression(
     return ExpressionFacts(value.schema[0].dataType.simpleString(), zone)
 
 
-def changes_with_expressions(spark: SparkSession, job: Job, work: DataFrame) -> DataFrame:
-    """The changes of work items (rows of pickled items) whose kinds see expressions."""
+def changes_with_expressions(
+    spark: SparkSession, job: Job, work: RDD[WorkItem], done: Accumulator[int]
+) -> RDD[Piece]:
+    """The changes of work items whose kinds see expressions."""
+    pickled = spark.createDataFrame(work.map(lambda item: (pickle.dumps(item),)), "work binary")
+    return as_pieces(pieces_with_expressions(spark, job, pickled, done))
+
+
+def pieces_with_expressions(
+    spark: SparkSession, job: Job, pickled: DataFrame, done: Accumulator[int]
+) -> DataFrame:
+    """The same as rows with the fields of a Piece, of pickled work items."""
     plan = replace(job, items=())
-    rows = work.mapInArrow(_read(plan), from_arrow_schema(_rows_schema(plan)))
+    rows = pickled.mapInArrow(_read(plan), from_arrow_schema(_rows_schema(plan)))
+    return pieces_by(with_expressions(spark, job, rows), _build(plan, done))
+
+
+def with_expressions(spark: SparkSession, job: Job, rows: DataFrame) -> DataFrame:
+    """Rows with a column for each expression of the job."""
     for expression in job.expressions:
         with _session_time_zone(spark, expression.time_zone):
             rows = rows.withColumn(expression.column, functions.expr(expression.sql))
-    return rows.mapInArrow(_build(plan), from_arrow_schema(changes_schema(plan)))
+    return rows
+
+
+def pieces_by(
+    rows: DataFrame, changes: Callable[[Iterable[pa.RecordBatch]], Iterator[Changes | Counts]]
+) -> DataFrame:
+    """The changes that a function makes of rows, as rows with the fields of a Piece."""
+
+    def build(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for piece in pieces_of(changes(batches)):
+            yield pa.RecordBatch.from_pylist([piece._asdict()], schema=_PIECES)
+
+    return rows.mapInArrow(build, from_arrow_schema(_PIECES))
+
+
+def as_pieces(rows: DataFrame) -> RDD[Piece]:
+    """Rows with the fields of a Piece as pieces."""
+    pieces: RDD[Piece] = rows.rdd.map(lambda row: Piece(row[0], row[1], bytes(row[2])))
+    return pieces
 
 
 @contextmanager
@@ -133,15 +184,19 @@ def _with_side(rows: pa.RecordBatch, side: int, schema: pa.Schema) -> pa.RecordB
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _build(job: Job) -> Any:
-    def build(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = _Sides(batches)
+def _build(job: Job, done: Accumulator[int]) -> Any:
+    def of_items(emitter: Emitter, rows: _Sides) -> Iterator[Changes | Counts | IndexedSlice]:
         while rows.opened is not None:
             item = pickle.loads(rows.opened)
             rows.advance()
-            yield from changes_of(job, item, rows.take(_BEFORE), rows.take(_AFTER))
+            yield from changes_of(emitter, item, rows.take(_BEFORE), rows.take(_AFTER))
+            done.add(1)
 
-    return build
+    def changes(batches: Iterable[pa.RecordBatch]) -> Iterator[Changes | Counts]:
+        emitter = Emitter(job)
+        return with_notes(emitter, of_items(emitter, _Sides(batches)))
+
+    return changes
 
 
 class _Sides:

@@ -9,50 +9,124 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import TYPE_CHECKING
+import traceback
+from typing import TYPE_CHECKING, Protocol, cast
+from urllib.parse import unquote
 
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from hudi_index.engine import IndexedTable
 from hudi_index.errors import HudiIndexError, UserError
-from hudi_index.jobs import JobReport
+from hudi_index.jobs import JobReport, progress_shown
+from hudi_index.spark.native import NativeIndexes
+from hudi_index.spark.session import DAEMON, DAEMON_SETTING, LateSession, spare_workers
 from hudi_index.storage import Storage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["job_parser", "run_job"]
+__all__ = ["Report", "checked_report", "job_parser", "native_of", "run_job", "start_session_by"]
+
+_started_by: list[Callable[[], SparkSession]] = []
+
+
+class Report(Protocol):
+    """What a job has to say."""
+
+    @property
+    def exit_code(self) -> int:
+        """What the process exits with."""
+        ...
+
+    def to_json(self) -> str:
+        """One line of JSON."""
+        ...
 
 
 def job_parser(description: str | None) -> argparse.ArgumentParser:
     """The arguments that every job has."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--table", required=True, help="path or URI of the Hudi table")
-    parser.add_argument("--report", help="file or URI that the report is written to")
+    parser.add_argument(
+        "--report", help="file or URI that the report is written to as well; its folder is made if need be"
+    )
+    parser.add_argument(
+        "--backend", choices=("engine", "native"), default="engine", help="our indexes, or Hudi's own"
+    )
     return parser
+
+
+def native_of(table: IndexedTable, spark: SparkSession) -> NativeIndexes:
+    """Hudi's own indexes of a job's table."""
+    return NativeIndexes(spark, table.storage)
+
+
+def start_session_by(start: Callable[[], SparkSession]) -> None:
+    """Have the job of this process start its own session, and only if it needs one.
+
+    Not for clusters: YARN takes a driver that ends without a session for a failed one.
+    """
+    _started_by.append(start)
 
 
 def run_job(
     parser: argparse.ArgumentParser,
-    run: Callable[[IndexedTable, argparse.Namespace, SparkSession], JobReport],
+    run: Callable[[IndexedTable, argparse.Namespace, SparkSession], Report],
     arguments: Sequence[str] | None = None,
 ) -> int:
-    """Run one job on the session that spark-submit configures; returns the exit code."""
+    """Run one job on a session, by default the one that spark-submit configures; returns the exit code."""
     asked = parser.parse_args(arguments)
-    spark = SparkSession.builder.getOrCreate()
     try:
-        report, code = run(IndexedTable.open(asked.table), asked, spark).to_json(), 0
-    except HudiIndexError as error:
-        failure = {"error": str(error), "kind": type(error).__name__, "table": asked.table}
-        report, code = json.dumps(failure, sort_keys=True), error.exit_code
-    finally:
-        spark.stop()
+        report, code = _run(run, asked)
+    except Exception as error:  # noqa: BLE001  whoever called reads the last line, whatever happened
+        report, code = _failure(error, asked.table)
     if asked.report:
-        folder, _, name = asked.report.rpartition("/")
-        Storage.open(folder or ".").write(name, report.encode())
+        try:
+            _keep(report, asked.report)
+        except Exception as error:  # noqa: BLE001
+            # A job that was done stays done, but somebody waits for a report that is not there.
+            failed, code_of_failure = _failure(error, asked.table)
+            report, code = (report, code) if code else (failed, code_of_failure)
     sys.stdout.write(f"{report}\n")
     sys.stdout.flush()
     return code
+
+
+def _run(
+    run: Callable[[IndexedTable, argparse.Namespace, SparkSession], Report], asked: argparse.Namespace
+) -> tuple[str, int]:
+    late = cast("SparkSession", LateSession(_started_by[-1])) if _started_by else None
+    spark = late or _submitted_session()
+    try:
+        with progress_shown():
+            found = run(IndexedTable.open(asked.table), asked, spark)
+        return found.to_json(), found.exit_code
+    finally:
+        spark.stop()
+
+
+def _submitted_session() -> SparkSession:
+    SparkContext._ensure_initialized()
+    settings, builder = SparkConf(), SparkSession.builder
+    # On a cluster the package may come with the job, too late for the daemon: see there.
+    if str(settings.get("spark.master", "")).startswith("local") and not settings.contains(DAEMON_SETTING):
+        builder = builder.config(DAEMON_SETTING, DAEMON)
+    return spare_workers(builder.getOrCreate())
+
+
+def _failure(error: Exception, table: str) -> tuple[str, int]:
+    if not isinstance(error, HudiIndexError):
+        traceback.print_exception(error)
+    facts = {"error": str(error), "kind": type(error).__name__, "table": table}
+    return json.dumps(facts, sort_keys=True), error.exit_code if isinstance(error, HudiIndexError) else 1
+
+
+def _keep(report: str, location: str) -> None:
+    folder, _, name = location.rpartition("/")
+    storage = Storage.open(folder or ("/" if location.startswith("/") else "."))
+    # Names in a URI are quoted, those of a path are not.
+    storage.write(unquote(name) if ":" in folder.partition("/")[0] else name, report.encode())
 
 
 def checked_report(answer: object) -> JobReport:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
@@ -12,11 +12,23 @@ from hudi_index.spark.java import ensure_java
 from hudi_index.spark.trust import trust_options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-__all__ = ["HUDI_BUNDLE", "SHORT_RUN", "local_session"]
+__all__ = [
+    "DAEMON",
+    "DAEMON_SETTING",
+    "HUDI_BUNDLE",
+    "SHORT_RUN",
+    "LateSession",
+    "local_session",
+    "spare_workers",
+]
 
 HUDI_BUNDLE = "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0"
+
+DAEMON_SETTING = "spark.python.daemon.module"
+DAEMON = "hudi_index.spark.daemon"
+"""By name: it imports all that workers need, which whoever starts a session may not."""
 
 # Hudi measures objects with a library that first tries for seconds to attach a debugger to its own process.
 _NO_ATTACH = "-Djol.skipHotspotSAAttach=true"
@@ -35,6 +47,7 @@ _SETTINGS = {
     # The default of 200 makes jobs on small tables wait for 198 empty tasks.
     "spark.sql.shuffle.partitions": "4",
     _JVM_OPTIONS: _NO_ATTACH,
+    DAEMON_SETTING: DAEMON,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
@@ -54,4 +67,37 @@ def local_session(
     chosen[_JVM_OPTIONS] = f"{chosen[_JVM_OPTIONS]} {trust_options(java)}".strip()
     for key, value in chosen.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    return spare_workers(builder.getOrCreate())
+
+
+def spare_workers(spark: SparkSession) -> SparkSession:
+    """Take jars off the path of a session's Python workers; returns the session.
+
+    Spark puts those of `spark.jars.packages` there, and each Python task reads the directory of every zip
+    file on its path anew: with Hudi's, a third of a second of CPU. For sessions of our own: a jar of somebody
+    else's may hold Python.
+    """
+    context = spark.sparkContext
+    context._python_includes = [name for name in context._python_includes or () if not name.endswith(".jar")]
+    return spark
+
+
+class LateSession:
+    """Stands for a session that is started when something is first asked of it.
+
+    Many a job finds nothing to do, or, as dropping, needs no Spark: it then ends before Spark would be up.
+    """
+
+    def __init__(self, start: Callable[[], SparkSession]) -> None:
+        self._start = start
+        self._session: SparkSession | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._session is None:
+            self._session = self._start()
+        return getattr(self._session, name)
+
+    def stop(self) -> None:
+        """Stop the session if there is one."""
+        if self._session is not None:
+            self._session.stop()

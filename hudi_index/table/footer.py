@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from hudi_index.table.shape import TableShape
     from hudi_index.table.slices import FileSlice
 
-__all__ = ["ColumnStatistics", "footer_statistics"]
+__all__ = ["ColumnStatistics", "Footer", "footer_statistics"]
 
 _WRITERS_OF_WHOLE_BOUNDS = ("parquet-mr ", "parquet-cpp-arrow ")
 _INTEGERS = ("INT32", "INT64")
@@ -59,23 +59,51 @@ def footer_statistics(
     storage: Storage, shape: TableShape, file_slice: FileSlice, columns: Iterable[str]
 ) -> dict[str, ColumnStatistics | None]:
     """Statistics by column (nested ones as `a.b`); None for a column of which the footer proves nothing."""
-    names = tuple(columns)
     if file_slice.log_files or file_slice.base_path is None:
-        return dict.fromkeys(names)
-    footer = _footer_of(storage, file_slice.base_path)
-    constants, uncertain = _path_values_of(shape, file_slice)
-    leaves = {footer.schema.column(i).path: i for i in range(footer.num_columns)}
-    schema = shape.columns_with_meta
-    found: dict[str, ColumnStatistics | None] = {}
-    for name in names:
-        if name in uncertain:
-            found[name] = None
-        elif name in constants:
-            found[name] = _constant_statistics(constants[name], footer.num_rows)
-        else:
-            kind = _type_of(schema, name)
-            found[name] = None if kind is None else _statistics_of(footer, leaves, name, kind)
-    return found
+        return dict.fromkeys(columns)
+    return Footer.load(storage, shape, file_slice).statistics(columns)
+
+
+@dataclass(frozen=True)
+class Footer:
+    """The footer of a slice's base file, read once."""
+
+    shape: TableShape
+    file_slice: FileSlice
+    metadata: Any
+    """pyarrow's FileMetaData, which has no useful type."""
+
+    @classmethod
+    def load(cls, storage: Storage, shape: TableShape, file_slice: FileSlice) -> Footer:
+        """The footer of a slice that has a base file. Raises MissingSliceFileError."""
+        assert file_slice.base_path is not None
+        return cls(shape, file_slice, _footer_of(storage, file_slice.base_path))
+
+    @property
+    def row_count(self) -> int:
+        """Rows of the base file."""
+        return int(self.metadata.num_rows)
+
+    def statistics(
+        self, columns: Iterable[str], row_group: int | None = None
+    ) -> dict[str, ColumnStatistics | None]:
+        """See `footer_statistics`; for a slice without logs, over all its rows or those of one row group."""
+        constants, uncertain = _path_values_of(self.shape, self.file_slice)
+        footer = self.metadata
+        groups = range(footer.num_row_groups) if row_group is None else range(row_group, row_group + 1)
+        rows = sum(footer.row_group(group).num_rows for group in groups)
+        leaves = {footer.schema.column(i).path: i for i in range(footer.num_columns)}
+        schema = self.shape.columns_with_meta
+        found: dict[str, ColumnStatistics | None] = {}
+        for name in columns:
+            if name in uncertain:
+                found[name] = None
+            elif name in constants:
+                found[name] = _constant_statistics(constants[name], rows)
+            else:
+                kind = _type_of(schema, name)
+                found[name] = None if kind is None else _statistics_of(footer, leaves, name, kind, groups)
+        return found
 
 
 def _path_values_of(
@@ -120,9 +148,9 @@ def _constant_statistics(value: pa.Scalar[Any], rows: int) -> ColumnStatistics:
 
 
 def _statistics_of(
-    footer: Any, leaves: dict[str, int], name: str, kind: pa.DataType
+    footer: Any, leaves: dict[str, int], name: str, kind: pa.DataType, groups: range
 ) -> ColumnStatistics | None:
-    rows = footer.num_rows
+    rows = sum(footer.row_group(group).num_rows for group in groups)
     if name not in leaves:
         # Added to the table after this file was written. A struct that is there without its leaf is left
         # alone.
@@ -133,7 +161,7 @@ def _statistics_of(
     if column.max_repetition_level > 0 or not _has_certain_order(column, kind, footer.created_by or ""):
         return None
     nulls, bounds = 0, []
-    for group in range(footer.num_row_groups):
+    for group in groups:
         chunk = footer.row_group(group).column(index)
         statistics = chunk.statistics if chunk.is_stats_set else None
         if statistics is None or not statistics.has_null_count:

@@ -1,6 +1,7 @@
 """The table's columns as Arrow types, from the Avro schema that commits carry.
 
-The latest commit that carries a schema decides; a table without one has the schema it was created with.
+The latest commit that carries a schema decides, of those that an earlier instant saw if that is what is
+read; a table without one has the schema it was created with.
 Types are the ones Hudi on Spark reads: a partition column of the timestamp key generator is a string,
 whatever its files hold.
 """
@@ -65,11 +66,11 @@ class TableSchema:
     """Whether schema-on-read renamed or dropped columns, so that files and schema disagree by name."""
 
     @classmethod
-    def load(cls, timeline: Timeline) -> TableSchema:
-        """The schema of the table as of its latest commit."""
+    def load(cls, timeline: Timeline, as_of: str | None = None) -> TableSchema:
+        """The schema of the table as of its latest commit, or of the latest until an instant."""
         config, uri = timeline.config, timeline.storage.uri
         internal, text = None, None
-        for number, extra in enumerate(timeline.extra_metadata_backwards()):
+        for number, extra in enumerate(timeline.extra_metadata_backwards(as_of)):
             if number == 0:
                 internal = extra.get("latest_schema")
             if text := extra.get("schema"):

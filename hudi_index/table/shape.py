@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class TableShape:
     schema: TableSchema
     partitions: PartitionColumns
 
-    @property
+    @cached_property
     def columns_with_meta(self) -> pa.Schema:
         """All columns that can be asked for."""
         return self.schema.with_meta_columns(self.config)

@@ -14,10 +14,13 @@ import re
 import uuid
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from hudi_index.errors import InvalidOptionError, TableMovedError
 from hudi_index.table.config import TableConfig, TableType
+from hudi_index.table.identities import identity_columns
 from hudi_index.table.listing import assemble_slices, list_partitions
 from hudi_index.table.partitions import PartitionColumns
 from hudi_index.table.readers import ReaderChoice, slice_reader_of
@@ -27,6 +30,7 @@ from hudi_index.table.shape import TableShape
 from hudi_index.table.timeline import Instant, Timeline
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pyarrow as pa
 
     from hudi_index.storage import Storage
@@ -82,7 +86,7 @@ class Snapshot:
         slices = assemble_slices(partitions, timeline, as_of)
         if config.version < 8 and config.table_type is TableType.MERGE_ON_READ:
             slices = _marked_if_unsettled(slices, timeline, later)
-        return cls(storage, config, timeline, TableSchema.load(timeline), tuple(slices), as_of)
+        return cls(storage, config, timeline, TableSchema.load(timeline, as_of), tuple(slices), as_of)
 
     @property
     def schema(self) -> pa.Schema:
@@ -108,9 +112,25 @@ class Snapshot:
         return {item.group: item for item in self.slices}
 
     @cached_property
+    def identities(self) -> dict[str, Any]:
+        """The slices' identities, column by column."""
+        return identity_columns(self.slices)
+
+    @cached_property
+    def kept(self) -> dict[Any, Any]:
+        """What others found out about exactly these slices, by who did: it goes when they go."""
+        return {}
+
+    @cached_property
+    def partition_places(self) -> tuple[list[str], npt.NDArray[np.int64]]:
+        """The partition paths, and of each slice the place of its path among them."""
+        found = self.identities["partitionPath"].dictionary_encode()
+        return found.dictionary.to_pylist(), found.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+
+    @cached_property
     def shape(self) -> TableShape:
         """What slices are read by."""
-        paths = {item.group.partition_path for item in self.slices}
+        paths, _ = self.partition_places
         partitions = PartitionColumns.of(self.config, self.table_schema, paths)
         return TableShape(self.config, self.table_schema, partitions)
 

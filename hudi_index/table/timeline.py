@@ -93,7 +93,8 @@ class Timeline:
         # Savepoints, cleans and the like may carry the time of a commit, but a commit's time is no other
         # commit's.
         done = {instant.requested_time for instant in completed if instant.is_commit}
-        pending = frozenset(item for item in begun if item[0] not in done)
+        others = {(instant.requested_time, instant.action) for instant in completed}
+        pending = frozenset(item for item in begun - others if item[0] not in done)
         return cls(storage, config, tuple(completed), pending)
 
     @cached_property
@@ -110,6 +111,23 @@ class Timeline:
     def latest_completed(self) -> Instant | None:
         """The commit that was completed last."""
         return max(self.commits, key=lambda instant: instant.completed_time, default=None)
+
+    @property
+    def changes(self) -> tuple[Instant, ...]:
+        """Completed instants after which a table's slices may be others, by requested time."""
+        return tuple(each for each in self.instants if each.is_commit or each.action == "restore")
+
+    def changes_since(self, completed_time: str) -> list[str]:
+        """Completed times of the changes completed after a moment, oldest first, archived ones included.
+
+        Of version-6 tables the archived ones are not known and not counted.
+        """
+        found = {each.completed_time for each in self.changes if each.completed_time > completed_time}
+        oldest = min((each.completed_time for each in self.changes), default="")
+        if completed_time < oldest:
+            archived = (time for time in self._archived_changes if time > completed_time)
+            found.update(archived)
+        return sorted(found)
 
     @cached_property
     def pending_compactions(self) -> frozenset[str]:
@@ -131,6 +149,13 @@ class Timeline:
         """Whether something that deletes data files has begun since, as `later` shows."""
         return bool(later._removals - self._removals)
 
+    def has_removed_since(self, completed_time: str) -> bool:
+        """Whether a rollback or restore is under way or was completed after a moment."""
+        undoing = ("rollback", "restore")
+        return any(action in undoing for _, action in self.pending) or any(
+            each.action in undoing and each.completed_time > completed_time for each in self.instants
+        )
+
     @cached_property
     def _removals(self) -> frozenset[tuple[str, str]]:
         completed = {(instant.requested_time, instant.action) for instant in self.instants}
@@ -151,14 +176,24 @@ class Timeline:
 
     @cached_property
     def _archived_times(self) -> dict[str, str]:
+        return {requested: completed for requested, completed, _ in self._archived}
+
+    @property
+    def _archived_changes(self) -> list[str]:
+        actions = COMMIT_ACTIONS | {"restore"}
+        return [completed for _, completed, action in self._archived if action in actions]
+
+    @cached_property
+    def _archived(self) -> list[tuple[str, str, str]]:
+        """Requested time, completed time and action of what Hudi has archived."""
         folder = self.config.history_folder
         names = [file.name for file in self.storage.list(folder) if file.name.endswith(".parquet")]
-        found: dict[str, str] = {}
+        found: list[tuple[str, str, str]] = []
         for name in names:
             with self.storage.open_input(f"{folder}/{name}") as source:
-                table = pq.read_table(source, columns=["instantTime", "completionTime"])
-            columns = [table.column(index).to_pylist() for index in range(2)]
-            found.update(zip(*columns, strict=True))
+                table = pq.read_table(source, columns=["instantTime", "completionTime", "action"])
+            columns: list[Any] = [table.column(each).to_pylist() for each in table.column_names]
+            found.extend(zip(*columns, strict=True))
         return found
 
     def replaced_groups(self, as_of: str | None = None) -> dict[FileGroupId, str]:
@@ -196,9 +231,11 @@ class Timeline:
             raise TimelineCorruptError(path=self.storage.uri_of(instant.path), reason="not commit metadata")
         return record
 
-    def extra_metadata_backwards(self) -> Iterator[Mapping[str, str]]:
-        """The extra metadata of each commit, latest first."""
+    def extra_metadata_backwards(self, as_of: str | None = None) -> Iterator[Mapping[str, str]]:
+        """The extra metadata of each commit, latest first; of those until `as_of` if it is given."""
         for instant in reversed(self.commits):
+            if as_of is not None and instant.requested_time > as_of:
+                continue
             yield self.metadata_of(instant, "extraMetadata").get("extraMetadata") or {}
 
 

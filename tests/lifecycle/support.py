@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from hudi import HudiTableBuilder
 
+from hudi_index.catalog import Catalog, IndexState, Kind
+from hudi_index.entries import SEPARATOR
 from hudi_index.entries.schema import ENTRY_SCHEMA, KEY, PAYLOADS, TYPE
+from hudi_index.jobs import JobReport
 from hudi_index.kinds import partition_stats_of
 from hudi_index.kinds.protocol import SliceContext
+from hudi_index.lifecycle.maintain import bring_up_to_date, described
 from hudi_index.lifecycle.state import IndexedState
 from hudi_index.metadata_table import MetadataTable
+from hudi_index.storage import Storage
 
 if TYPE_CHECKING:
-    from hudi_index.storage import Storage
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from hudi_index.catalog import IndexDefinition
+    from hudi_index.engine import IndexedTable
 
 Entries = dict[str, dict[str, dict[str, Any]]]
 """Partition -> key -> type and payload."""
@@ -78,3 +92,68 @@ def check_indexes(storage: Storage) -> None:
     stored = stored_entries(storage)
     over_columns = {name: entries for name, entries in stored.items() if not name.startswith("func_index_")}
     assert over_columns == fresh_entries(storage)
+
+
+def entries_by_owner(storage: Storage) -> Entries:
+    """What is stored, with file groups by their own names: their numbers depend on a table's past."""
+    state, stored = load_state(storage), stored_entries(storage)
+    owners = {str(known.number): group for group, known in state.indexed.items()}
+    for definition in state.ready():
+        if definition.kind in (Kind.SECONDARY_INDEX, Kind.RECORD_INDEX):
+            stored[definition.partition] = {
+                f"{key.rpartition(SEPARATOR)[0]} of {owners[key.rpartition(SEPARATOR)[2]]}": entry
+                for key, entry in stored[definition.partition].items()
+            }
+    return stored
+
+
+def build_at_once(storage: Storage, definitions: Iterable[IndexDefinition], spark: SparkSession) -> None:
+    """Build indexes from nothing, all in one commit: one Spark job instead of one for each."""
+    from hudi_index.spark.executor import SparkExecutor
+
+    executor, catalog = SparkExecutor(spark), Catalog(storage)
+    state = load_state(storage)
+    added = [
+        catalog.add(described(replace(each, state=IndexState.BUILDING, reason=None), state, executor))
+        for each in definitions
+    ]
+    bring_up_to_date(load_state(storage), executor, JobReport("create", storage.uri), new=added)
+    for each in added:
+        catalog.change_state(each.name, IndexState.READY, index_id=each.id)
+
+
+def rebuilt_elsewhere(table: IndexedTable, place: Path, spark: SparkSession) -> Entries:
+    """The entries of the same indexes built from nothing for a copy of the table."""
+    source = table.storage.path_of()
+    shutil.copytree(source, place, ignore=shutil.ignore_patterns(".index"))
+    try:
+        copy = Storage.open(place)
+        build_at_once(copy, table.indexes(), spark)
+        return entries_by_owner(copy)
+    finally:
+        shutil.rmtree(place)
+
+
+def as_others_read_it(table: IndexedTable, spark: SparkSession) -> tuple[Entries, Entries, Entries]:
+    """The whole index metadata table as we, hudi-rs and Hudi on Spark read it."""
+    folder = table.storage.path_of(MetadataTable.folder)
+    reader = MetadataTable.of(table.storage).reader()
+    ours = {
+        name: found
+        for name in reader.view.state.shards
+        if (found := _by_key(reader.scan(name).read_all().to_pylist()))
+    }
+    batches = HudiTableBuilder.from_base_uri(folder).build().read()
+    by_hudi_rs = _by_partition(row for batch in batches for row in batch.to_pylist())
+    frame = spark.read.format("hudi").load(folder)
+    by_spark = _by_partition(row.asDict(recursive=True) for row in frame.collect())
+    return ours, by_hudi_rs, by_spark
+
+
+def _by_partition(rows: Iterable[dict[str, Any]]) -> Entries:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(row["partition"], []).append(
+            {name: bytes(value) if isinstance(value, bytearray) else value for name, value in row.items()}
+        )
+    return {name: _by_key(entries) for name, entries in found.items()}

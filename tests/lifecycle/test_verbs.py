@@ -255,3 +255,16 @@ def test_cli_speaks_json_text_and_exit_codes(
         assert main(["sql", *where, "CREATE INDEX by_n ON t (n)"]) == 4
     assert main(["drop", *where, "by_name"]) == 0
     assert main(["show", "--table", str(hudi.path.parent / "nothing")]) == 2
+
+
+def test_drop_of_one_of_two_that_share_a_partition_reports_what_it_wrote(table: IndexedTable) -> None:
+    table.create_all(
+        ["CREATE INDEX a ON t USING column_stats (n)", "CREATE INDEX b ON t USING column_stats (big)"]
+    )
+    report = table.drop("a")
+    assert report.entries_removed > 0
+    logs = [
+        stat for piece in MetadataTable.of(table.storage).view().slices("column_stats") for stat in piece.logs
+    ]
+    assert 0 < sum(stat.size for stat in logs) <= report.bytes_written
+    check_indexes(table.storage)

@@ -37,12 +37,15 @@ def _environment() -> dict[str, str]:
     return {**os.environ, **wanted}
 
 
-def _submit(master: str, script: str, *arguments: str, code: int = 0) -> dict[str, Any]:
+def _submit(
+    master: str, script: str, *arguments: str, code: int = 0, options: tuple[str, ...] = ()
+) -> dict[str, Any]:
     """Run a job; its exit code must be `code`. Returns the last line of stdout."""
     command = [str(BIN / "spark-submit"), "--master", master, "--conf", "spark.ui.enabled=false"]
     command += ["--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.sql.shuffle.partitions=2"]
+    command += ["--driver-java-options", "-XX:TieredStopAtLevel=1"]
     done = subprocess.run(
-        [*command, str(JOBS / script), *arguments],
+        [*command, *options, str(JOBS / script), *arguments],
         env=_environment(),
         capture_output=True,
         text=True,
@@ -76,6 +79,20 @@ def test_jobs_create_maintain_compact_and_drop(hudi: HudiTable, tmp_path: Path) 
     check_indexes(IndexedTable.open(hudi.path).storage)
     assert _submit("local[2]", "drop.py", *table, "--index", "by_name")["indexes"] == ["by_name"]
     assert IndexedTable.open(hudi.path).indexes() == ()
+
+
+def test_every_failure_is_json_on_the_last_line(hudi: HudiTable, tmp_path: Path) -> None:
+    kept = tmp_path / "not yet" / "there" / "report.json"
+    arguments = ["--table", str(hudi.path), "--index", "nope", "--report", kept.as_uri()]
+    report = _submit("local[1]", "drop.py", *arguments, code=2)
+    assert report["kind"] == "NoSuchIndexError"
+    assert json.loads(kept.read_text()) == report
+    # No error of ours: the catalog's folder is a file.
+    index = hudi.path / ".hoodie" / ".index"
+    index.write_text("no folder")
+    report = _submit("local[1]", "drop.py", *arguments, code=1)
+    assert report["kind"] == "NotADirectoryError"
+    assert report["table"] == str(hudi.path)
 
 
 @pytest.fixture
@@ -124,3 +141,12 @@ def test_jobs_run_on_a_standalone_cluster(spark: SparkSession, cluster: str, tmp
     hudi.upsert(hostile_rows(range(6), ts=2, salt=1))
     assert _submit(cluster, "maintain.py", *table)["file_groups_changed"] == 3
     check_indexes(IndexedTable.open(hudi.path).storage)
+    assert _submit(cluster, "compact.py", *table, "--force", "--partition", "secondary_index_by_name")[
+        "commit"
+    ]
+    check_indexes(IndexedTable.open(hudi.path).storage)
+    assert _submit(cluster, "drop.py", *table, "--index", "by_name")["indexes"] == ["by_name"]
+    assert IndexedTable.open(hudi.path).indexes() == ()
+    # Each worker started executors, processes of their own with a folder each.
+    executors = [list((tmp_path / f"worker-{number}").glob("app-*/*")) for number in range(2)]
+    assert all(executors)

@@ -41,6 +41,17 @@ def test_workers_run_this_python_and_exchange_arrow(spark: SparkSession) -> None
     assert [row.python for row in rows] == [sys.executable] * 3
 
 
+def test_workers_are_forked_with_the_engine_imported(spark: SparkSession) -> None:
+    def origin(_: int) -> tuple[str, bool]:
+        import sys
+
+        return sys.modules["__main__"].__spec__.name, "hudi_index.lifecycle.tasks" in sys.modules
+
+    found = spark.sparkContext.parallelize(range(2), 2).map(origin).collect()
+
+    assert found == [("hudi_index.spark.daemon", True)] * 2
+
+
 def test_session_runs_on_java_17(spark: SparkSession) -> None:
     assert spark._jvm is not None
     assert spark._jvm.java.lang.System.getProperty("java.specification.version") == "17"

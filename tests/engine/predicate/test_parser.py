@@ -23,6 +23,7 @@ from hudi_index.predicate.expression import (
     And,
     BooleanTerm,
     Compare,
+    CompareTerms,
     Expression,
     In,
     IsNull,
@@ -59,6 +60,8 @@ B_IS_2 = Compare(Operator.EQUAL, B, one(2))
         ("a <> 1", Compare(Operator.NOT_EQUAL, A, one(1))),
         ("1 < a", Compare(Operator.GREATER, A, one(1))),
         ("1 >= a", Compare(Operator.AT_MOST, A, one(1))),
+        ("a < b", CompareTerms(Operator.LESS, A, Term("b"))),
+        ("not a <=> b", Not(CompareTerms(Operator.SAME, A, Term("b")))),
         ("a = null", NULL),
         ("a <=> null", IsNull(A)),
         ("a between 1 and 2 and b = 2", None),
@@ -159,7 +162,7 @@ def test_literal_has_sparks_value_and_type(source: str, value: Any, kind: t.SqlT
 @pytest.mark.parametrize(
     "source",
     [
-        "a = b",
+        "a = upper(b)",
         "a = 'O''Brien'",  # two literals to Spark 3.5, one to Spark 4
         "a = 2147483647 + 1",
         "a = DATE'today'",

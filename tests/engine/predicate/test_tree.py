@@ -218,7 +218,6 @@ def test_local_times_are_in_the_sessions_zone(zone: str) -> None:
         ("ts > '1950-01-01'", "Europe/Berlin"),
         ("ts > '2020-01-01'", "No/Where"),
         ("ts > '2020-01-01'", "CST"),
-        ("CAST(ts AS DATE) = DATE'2020-01-01'", "Europe/Berlin"),
         ("ntz > TIMESTAMP'2020-01-01'", "Europe/Berlin"),
     ],
 )

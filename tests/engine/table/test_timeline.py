@@ -132,3 +132,15 @@ def test_deleting_actions_that_began_since_are_noticed(tmp_path: Path, action: s
     assert not before.may_lose_files_by(timeline_of(table))
     table.write(f"{table.timeline_folder}/20240104000000000.{action}.requested")
     assert before.may_lose_files_by(timeline_of(table))
+
+
+def test_completed_restore_whose_begin_is_still_listed_is_not_pending(tmp_path: Path) -> None:
+    table = Fabricated(tmp_path / "t")
+    table.commit("20240101000000000")
+    for suffix in ("requested", "inflight"):
+        table.write(f".hoodie/timeline/20240102000000000.restore.{suffix}")
+        table.write(f".hoodie/timeline/20240103000000000.rollback.{suffix}")
+    table.write(".hoodie/timeline/20240102000000000_20240102000000001.restore")
+    timeline = Timeline.load(table.storage, TableConfig.load(table.storage))
+    assert timeline.pending == {("20240103000000000", "rollback")}
+    assert timeline.has_removed_since("20240105000000000")

@@ -1,0 +1,81 @@
+"""What a slice's footer says for its indexes, so that rows are read only for the rest.
+
+Statistics of a slice without logs stand in its base file's footer, where they are exact. A kind that takes
+them is described by the footer as far as that goes; if no kind wants anything else, no row is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hudi_index.kinds import ColumnStats
+from hudi_index.table.readers import SliceReader, slice_reader_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from hudi_index.kinds.protocol import EntryBuilder, IndexKind, SliceContext
+    from hudi_index.lifecycle.job import Job
+    from hudi_index.table import FileSlice
+    from hudi_index.table.footer import ColumnStatistics
+
+__all__ = ["FROM_ROWS", "Known", "known_of"]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of a slice without its rows."""
+
+    statistics: Mapping[str, ColumnStatistics | None] = field(default_factory=dict)
+    row_count: int | None = None
+    """None if nobody has looked."""
+
+    def of_rows(self, kinds: Sequence[IndexKind]) -> tuple[IndexKind, ...]:
+        """The kinds that need rows, with the columns they need them for."""
+        return tuple(rest for kind in kinds if (rest := self._rest_of(kind)) is not None)
+
+    def builder(self, kind: IndexKind, context: SliceContext) -> EntryBuilder:
+        """What describes the slice, from the rows that `of_rows` asks for."""
+        if not isinstance(kind, ColumnStats) or not self.statistics:
+            return kind.builder(context)
+        entries, rest = kind.entries_of_statistics(context, self.statistics)
+        return _Preceded(entries, rest.builder(context) if rest else None)
+
+    def _rest_of(self, kind: IndexKind) -> IndexKind | None:
+        if not isinstance(kind, ColumnStats) or not self.statistics:
+            return kind
+        return kind.without(self.statistics)
+
+
+FROM_ROWS = Known()
+"""Nothing is known: all comes from rows."""
+
+
+def known_of(job: Job, piece: FileSlice | None, kinds: Sequence[IndexKind]) -> Known:
+    """What the footer of a slice says for some kinds."""
+    columns = [name for kind in kinds if isinstance(kind, ColumnStats) for name in kind.columns]
+    if piece is None or piece.log_files or not columns or job.expressions:
+        return FROM_ROWS
+    if slice_reader_of(job.reader.shape, piece).reader is not SliceReader.HUDI_RS:
+        # Where columns are not found by their names in the file, the footer can't be read by name either.
+        return FROM_ROWS
+    footer = job.reader.footer(piece)
+    return Known(footer.statistics(columns), footer.row_count)
+
+
+class _Preceded:
+    """Entries that are known already, before those of a builder."""
+
+    def __init__(self, entries: pa.Table, builder: EntryBuilder | None) -> None:
+        self._entries, self._builder = entries, builder
+
+    def add(self, batch: pa.RecordBatch) -> Iterator[pa.Table]:
+        return self._builder.add(batch) if self._builder else iter(())
+
+    def finish(self) -> Iterator[pa.Table]:
+        yield self._entries
+        if self._builder:
+            yield from self._builder.finish()

@@ -1,0 +1,96 @@
+"""The write stage: one shard's changes, sorted by key, become one file.
+
+A key may come several times: as it was (deleted, with its content) and as it is, if its file group was too
+large to be compared in memory; twice alike, if two indexes over one column say the same of it or a large
+file group was described in parts. Of what comes, one stays; what comes as it was is not written.
+
+Held are what is being merged and the compressed log.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_index.entries.schema import DELETED, KEY
+from hudi_index.kinds.diff import differ
+from hudi_index.kinds.record_index import PREFERENCE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import numpy.typing as npt
+
+    from hudi_index.lifecycle.job import Target
+    from hudi_index.metadata_table import ShardWriter, WriteStat
+
+__all__ = ["surviving_changes", "write_changes"]
+
+
+def write_changes(
+    writer: ShardWriter, target: Target, changes: Iterable[pa.Table], *, write_token: str
+) -> WriteStat | None:
+    """Write one shard's changes; None if nothing is left to write."""
+    kept = surviving_changes(changes)
+    if target.is_new:
+        entries = (table.drop_columns([DELETED]) for table in kept)
+        return writer.write_base(target.partition, target.shard, entries, write_token=write_token)
+    first = next(kept, None)
+    if first is None:
+        return None
+    return writer.write_sorted_log(
+        target.partition, target.shard, chain([first], kept), write_token=write_token
+    )
+
+
+def surviving_changes(changes: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """What has to be written, sorted by key, each key once.
+
+    Args:
+        changes: Sorted by key; all rows of a key stand in one table.
+    """
+    for table in changes:
+        found = _survivors(table)
+        if found.num_rows:
+            yield found
+
+
+def _survivors(table: pa.Table) -> pa.Table:
+    if not np.any(_same_as_before(table, KEY)):
+        return table
+    ordered = _one_of_each(table)
+    is_key_again = _same_as_before(ordered, KEY)
+    # What is comes before what was; both are there where a key comes again.
+    was: npt.NDArray[np.int64] = np.flatnonzero(is_key_again)
+    is_kept = ~is_key_again
+    contents = ordered.drop_columns([DELETED])
+    is_kept[was - 1] = differ(contents.take(was), contents.take(was - 1))
+    return ordered.filter(pa.array(is_kept))
+
+
+def _one_of_each(table: pa.Table) -> pa.Table:
+    """Of each key at most one row that is and one that was."""
+    order: list[Any] = [(KEY, "ascending"), (DELETED, "ascending")]
+    keys = table.select([KEY, DELETED])
+    payload, fields = PREFERENCE
+    if payload in table.column_names:
+        for name in fields:
+            keys = keys.append_column(name, pc.struct_field(table.column(payload), name))
+            order.append((name, "descending"))
+    places: pa.Array[Any] = pc.sort_indices(keys, sort_keys=order)
+    ordered = table.take(places)
+    again = _same_as_before(ordered, KEY) & _same_as_before(ordered, DELETED)
+    return ordered.filter(pa.array(~again))
+
+
+def _same_as_before(table: pa.Table, column: str) -> npt.NDArray[np.bool_]:
+    """By row whether it has the value of the row before."""
+    values = table.column(column).combine_chunks()
+    found = np.zeros(len(values), dtype=np.bool_)
+    if len(values) > 1:
+        found[1:] = pc.equal(values.slice(1), values.slice(0, len(values) - 1)).to_numpy(zero_copy_only=False)
+    return found

@@ -1,0 +1,116 @@
+"""The file groups of a snapshot that the indexes describe, as columns: no object per file group.
+
+A file group is known by its place among the snapshot's slices. Sets of file groups are masks over those
+places, so AND and OR of a quarter of a million file groups take no time worth counting.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from hudi_index.entries.ranges import KeyRange
+from hudi_index.entries.schema import KEY
+from hudi_index.kinds import files
+from hudi_index.kinds._parts import payload_fields
+from hudi_index.kinds.protocol import CoveredGroup
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from hudi_index.metadata_table import Reader
+    from hudi_index.table import FileGroupId, FileSlice, Snapshot
+
+    Mask = npt.NDArray[np.bool_]
+
+__all__ = ["Covered"]
+
+
+@dataclass(frozen=True)
+class Covered:
+    """The covered file groups of some slices, one row each."""
+
+    slices: Sequence[FileSlice]
+    places: npt.NDArray[np.int64]
+    """Of each row among the slices."""
+    owners: pa.Array[Any]
+    """What keys of each row end with."""
+    numbers: npt.NDArray[np.int64]
+    row_counts: npt.NDArray[np.int64]
+
+    @classmethod
+    def none(cls, slices: Sequence[FileSlice]) -> Covered:
+        """Nothing is covered."""
+        nothing = np.zeros(0, np.int64)
+        return cls(slices, nothing, pa.array([], pa.string()), nothing, nothing)
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, reader: Reader) -> Covered:
+        """Those of the slices whose identity is the one that `files` notes.
+
+        Kept with the snapshot while `files` is the same: matching all file groups costs far more than asking
+        an index about a few values.
+        """
+        # Files of the index never change, so their names say what they hold.
+        state = tuple(stat.path for piece in reader.view.slices(files.PARTITION) for stat in piece.files)
+        known = snapshot.kept.get(cls)
+        if known is None or known[0] != (reader.storage.uri, state):
+            entries = reader.lookup(files.PARTITION, [KeyRange.all()], columns=[files.PAYLOAD])
+            # One only: whoever reads a snapshot for long moves on with the index.
+            known = snapshot.kept[cls] = ((reader.storage.uri, state), cls._matched(snapshot, entries))
+        found: Covered = known[1]
+        return found
+
+    @classmethod
+    def _matched(cls, snapshot: Snapshot, entries: pa.Table) -> Covered:
+        noted = payload_fields(entries, files.PAYLOAD)
+        rows, places = files.described_places(noted, snapshot.identities)
+        chosen: Any = pa.array(rows)
+        return cls(
+            snapshot.slices,
+            places,
+            entries.column(KEY).combine_chunks().take(chosen),
+            np.asarray(noted["number"].take(chosen)),
+            np.asarray(noted["rowCount"].take(chosen)),
+        )
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @cached_property
+    def groups(self) -> list[CoveredGroup]:
+        """The same one by one, for kinds that look at few."""
+        return self.groups_in(np.ones(len(self.slices), np.bool_))
+
+    def groups_in(self, wanted: Mask) -> list[CoveredGroup]:
+        """The covered file groups among some."""
+        rows = np.flatnonzero(wanted[self.places])
+        return [
+            CoveredGroup(self.slices[place].group, number, count)
+            for place, number, count in zip(
+                self.places[rows].tolist(),
+                self.numbers[rows].tolist(),
+                self.row_counts[rows].tolist(),
+                strict=True,
+            )
+        ]
+
+    def mask(self, rows: Mask) -> Mask:
+        """The file groups whose row is set."""
+        found = np.zeros(len(self.slices), np.bool_)
+        found[self.places[rows]] = True
+        return found
+
+    def mask_of(self, groups: frozenset[FileGroupId], wanted: Mask) -> Mask:
+        """The file groups of a set, looked for among some."""
+        found = np.zeros(len(self.slices), np.bool_)
+        if groups:
+            places = self.places[wanted[self.places]].tolist()
+            found[[place for place in places if self.slices[place].group in groups]] = True
+        return found

@@ -1,0 +1,373 @@
+package hudi_index;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Function;
+import org.apache.hudi.HoodieFileIndex;
+import org.apache.hudi.common.model.FileSlice;
+import org.apache.hudi.common.model.HoodieBaseFile;
+import org.apache.hudi.common.model.HoodieLogFile;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.BasePredicate;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NonSQLExpression;
+import org.apache.spark.sql.catalyst.expressions.Predicate$;
+import org.apache.spark.sql.catalyst.expressions.TimeZoneAwareExpression;
+import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression;
+import org.apache.spark.sql.catalyst.types.DataTypeUtils;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.StructType;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import scala.Option;
+import scala.Tuple2;
+import scala.collection.JavaConverters;
+import scala.collection.Seq;
+
+/**
+ * Hudi's file index with file slices left out that a plan made in Python has refuted.
+ *
+ * <p>Spark compiles this text when the first table is read (its own compiler, Janino: no generics, no lambdas).
+ * Everything that takes one call per file or per expression is here; what is decided is decided in Python, from one
+ * text per scan. So planning costs one call out of the JVM, however large the table is, and the filters are printed
+ * in the thread that plans the query, under its session's settings.
+ *
+ * <p>Data filters never reach Hudi, whose own skipping loses rows. Spark does not evaluate partition filters again
+ * after the scan, so they are evaluated here, on the values that Hudi gives the rows.
+ */
+public final class IndexedFileIndex implements FileIndex {
+  private static final Logger LOG = LoggerFactory.getLogger("hudi_index.IndexedFileIndex");
+  private static final ObjectMapper JSON =
+      new ObjectMapper().configure(JsonGenerator.Feature.ESCAPE_NON_ASCII, true);
+
+  private final HoodieFileIndex hudi;
+  private final Function planner;
+  private final boolean strict;
+  private final String fixed;
+  private Object[] directories;
+  private Object[] slices;
+  private volatile String outcome = "not planned yet";
+
+  /** What Python calls: it has no name for a class that was compiled at run time. */
+  public static final class Factory {
+    /** An index that asks `planner` at each scan. */
+    public IndexedFileIndex over(HoodieFileIndex hudi, Function planner, boolean strict) {
+      return new IndexedFileIndex(hudi, planner, strict);
+    }
+  }
+
+  private IndexedFileIndex(HoodieFileIndex hudi, Function planner, boolean strict) {
+    this.hudi = hudi;
+    this.planner = planner;
+    this.strict = strict;
+    this.fixed = null;
+  }
+
+  private IndexedFileIndex(IndexedFileIndex other, String keep) {
+    this.hudi = other.hudi;
+    this.planner = null;
+    this.strict = true;
+    this.fixed = keep.isEmpty() ? everything(other.slices.length) : keep;
+    this.directories = other.directories;
+    this.slices = other.slices;
+    this.outcome = counted(fixed);
+  }
+
+  /** The same files, planned once and for all: a `1` for each slice to read, nothing for all of them. */
+  public IndexedFileIndex planned(String keep) {
+    return new IndexedFileIndex(this, keep);
+  }
+
+  /** What a planner is asked for one condition, with the slices. */
+  public String request(Expression condition) throws Exception {
+    list();
+    List filters = new ArrayList();
+    filters.add(described(condition));
+    return JSON.writeValueAsString(request(filters, true));
+  }
+
+  @Override
+  public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+    list();
+    String keep = fixed != null ? fixed : answer(partitionFilters, dataFilters);
+    BasePredicate[] conditions = bound(partitionFilters);
+    List found = new ArrayList();
+    for (int i = 0; i < directories.length; i++) {
+      boolean isKept = keep == null || keep.charAt(i) == '1';
+      if (isKept && holds(conditions, ((PartitionDirectory) directories[i]).values())) {
+        found.add(directories[i]);
+      }
+    }
+    return asSeq(found);
+  }
+
+  private String answer(Seq partitionFilters, Seq dataFilters) {
+    if (partitionFilters.isEmpty() && dataFilters.isEmpty()) {
+      outcome = "read " + slices.length + " of " + slices.length + " file slices, nothing asked";
+      return null;
+    }
+    try {
+      List filters = new ArrayList();
+      addAll(filters, partitionFilters);
+      addAll(filters, dataFilters);
+      Map answer = asked(request(filters, false));
+      if (answer.containsKey("slices_wanted")) {
+        answer = asked(request(filters, true));
+      }
+      if (answer.containsKey("error")) {
+        throw new IllegalStateException((String) answer.get("error"));
+      }
+      String keep = (String) answer.get("keep");
+      if (keep != null && keep.length() != slices.length) {
+        throw new IllegalStateException("a plan of " + keep.length() + " slices for " + slices.length);
+      }
+      outcome = keep == null ? "planning failed: everything is read" : counted(keep);
+      return keep;
+    } catch (Exception error) {
+      outcome = "planning failed: everything is read";
+      if (strict) {
+        throw new IllegalStateException("hudi_index can't plan this scan of " + hudi.getBasePath() + ":\n"
+            + error.getMessage(), error);
+      }
+      LOG.warn("hudi_index can't plan this scan of " + hudi.getBasePath() + ": everything is read", error);
+      return null;
+    }
+  }
+
+  private Map asked(Map request) throws Exception {
+    return (Map) JSON.readValue((String) planner.apply(JSON.writeValueAsString(request)), Map.class);
+  }
+
+  private Map request(List filters, boolean withSlices) {
+    Map request = new LinkedHashMap();
+    request.put("time_zone", SQLConf.get().sessionLocalTimeZone());
+    request.put("filters", filters);
+    if (withSlices) {
+      List rows = new ArrayList();
+      for (int i = 0; i < slices.length; i++) {
+        rows.add(described((FileSlice) slices[i]));
+      }
+      request.put("slices", rows);
+    }
+    return request;
+  }
+
+  private static void addAll(List filters, Seq expressions) {
+    Iterator items = asList(expressions).iterator();
+    while (items.hasNext()) {
+      filters.add(described((Expression) items.next()));
+    }
+  }
+
+  /** The text of an expression, and what its text does not say. */
+  private static Map described(Expression expression) {
+    Set zones = new LinkedHashSet();
+    boolean isOpaque = false;
+    ArrayDeque rest = new ArrayDeque();
+    rest.push(expression);
+    while (!rest.isEmpty()) {
+      Expression each = (Expression) rest.pop();
+      isOpaque = isOpaque || each instanceof UserDefinedExpression || each instanceof NonSQLExpression;
+      if (each instanceof TimeZoneAwareExpression) {
+        Option zone = ((TimeZoneAwareExpression) each).timeZoneId();
+        if (zone.isDefined()) {
+          zones.add(zone.get());
+        }
+      }
+      Iterator children = asList(each.children()).iterator();
+      while (children.hasNext()) {
+        rest.push(children.next());
+      }
+    }
+    Map found = new LinkedHashMap();
+    found.put("sql", expression.sql());
+    found.put("zones", zones);
+    found.put("is_opaque", Boolean.valueOf(isOpaque));
+    return found;
+  }
+
+  private static List described(FileSlice slice) {
+    List logs = new ArrayList();
+    Iterator files = slice.getLogFiles().iterator();
+    while (files.hasNext()) {
+      HoodieLogFile file = (HoodieLogFile) files.next();
+      List log = new ArrayList();
+      log.add(file.getFileName());
+      log.add(Long.valueOf(file.getFileSize()));
+      log.add(Long.valueOf(file.getPathInfo() == null ? -1L : file.getPathInfo().getModificationTime()));
+      logs.add(log);
+    }
+    List found = new ArrayList();
+    found.add(slice.getPartitionPath());
+    found.add(slice.getFileId());
+    found.add(baseFileName(slice));
+    found.add(logs);
+    return found;
+  }
+
+  private static String baseFileName(FileSlice slice) {
+    return slice.getBaseFile().isPresent() ? ((HoodieBaseFile) slice.getBaseFile().get()).getFileName() : null;
+  }
+
+  /** Brings Hudi's own listing here, each slice beside the directory that makes Spark read it. */
+  private synchronized void list() {
+    if (directories != null) {
+      return;
+    }
+    Seq none = asSeq(new ArrayList());
+    Object[] listed = asList(hudi.listFiles(none, none)).toArray();
+    List found = new ArrayList();
+    Iterator partitions =
+        asList(hudi.filterFileSlices(none, none, false)).iterator();
+    while (partitions.hasNext()) {
+      Seq ofPartition = (Seq) ((Tuple2) partitions.next())._2();
+      Iterator items = asList(ofPartition).iterator();
+      while (items.hasNext()) {
+        FileSlice slice = (FileSlice) items.next();
+        if (!slice.isEmpty()) {
+          found.add(slice);
+        }
+      }
+    }
+    if (listed.length != found.size()) {
+      throw new IllegalStateException(
+          "Hudi lists " + listed.length + " scans for " + found.size() + " file slices of " + hudi.getBasePath());
+    }
+    for (int i = 0; i < listed.length; i++) {
+      verify((PartitionDirectory) listed[i], (FileSlice) found.get(i));
+    }
+    slices = found.toArray();
+    directories = listed;
+  }
+
+  private static void verify(PartitionDirectory directory, FileSlice slice) {
+    List files = asList(directory.files());
+    String name = files.size() == 1 ? ((FileStatusWithMetadata) files.get(0)).getPath().getName() : "";
+    String base = baseFileName(slice);
+    boolean isSame = base != null ? base.equals(name) : name.contains(slice.getFileId());
+    if (!isSame) {
+      throw new IllegalStateException("Hudi lists " + files + " where its file slices have " + slice);
+    }
+  }
+
+  private BasePredicate[] bound(Seq partitionFilters) {
+    List filters = asList(partitionFilters);
+    BasePredicate[] found = new BasePredicate[filters.size()];
+    for (int i = 0; i < found.length; i++) {
+      Expression filter = (Expression) filters.get(i);
+      found[i] = Predicate$.MODULE$.create(filter, asSeq(partitionAttributes(filter)));
+    }
+    return found;
+  }
+
+  /** The partition columns by place, where the filter names one by the filter's own attribute. */
+  private List partitionAttributes(Expression filter) {
+    StructType schema = hudi.partitionSchema();
+    Seq plain = DataTypeUtils.toAttributes(schema);
+    List found = new ArrayList(asList(plain));
+    Iterator used = asList(filter.references().toSeq()).iterator();
+    while (used.hasNext()) {
+      Attribute attribute = (Attribute) used.next();
+      int place = -1;
+      for (int i = 0; i < schema.length(); i++) {
+        if (schema.fields()[i].name().equalsIgnoreCase(attribute.name())) {
+          place = i;
+        }
+      }
+      if (place < 0) {
+        throw new IllegalStateException("partition filter on " + attribute + ", which is no partition column");
+      }
+      found.set(place, attribute);
+    }
+    return found;
+  }
+
+  private static boolean holds(BasePredicate[] conditions, InternalRow values) {
+    for (int i = 0; i < conditions.length; i++) {
+      if (!conditions[i].eval(values)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static String everything(int count) {
+    StringBuilder keep = new StringBuilder();
+    for (int i = 0; i < count; i++) {
+      keep.append('1');
+    }
+    return keep.toString();
+  }
+
+  private static String counted(String keep) {
+    int kept = 0;
+    for (int i = 0; i < keep.length(); i++) {
+      kept += keep.charAt(i) == '1' ? 1 : 0;
+    }
+    return "read " + kept + " of " + keep.length() + " file slices";
+  }
+
+  private static List asList(Seq items) {
+    return (List) JavaConverters.seqAsJavaListConverter(items).asJava();
+  }
+
+  private static Seq asSeq(List items) {
+    return ((scala.collection.mutable.Buffer) JavaConverters.asScalaBufferConverter(items).asScala()).toSeq();
+  }
+
+  @Override
+  public Seq rootPaths() {
+    return hudi.rootPaths();
+  }
+
+  @Override
+  public String[] inputFiles() {
+    return hudi.inputFiles();
+  }
+
+  /**
+   * Nothing: what is read stays what it was when the table was opened. Hudi's reader of log files keeps the instant
+   * that it was made with, so after a refresh of the listing it would show new base files beside old log records.
+   */
+  @Override
+  public void refresh() {}
+
+  @Override
+  public long sizeInBytes() {
+    list();
+    long size = 0;
+    for (int i = 0; i < slices.length; i++) {
+      if (fixed == null || fixed.charAt(i) == '1') {
+        size += ((FileSlice) slices[i]).getTotalFileSize();
+      }
+    }
+    return size;
+  }
+
+  @Override
+  public StructType partitionSchema() {
+    return hudi.partitionSchema();
+  }
+
+  @Override
+  public Option metadataOpsTimeNs() {
+    return hudi.metadataOpsTimeNs();
+  }
+
+  @Override
+  public String toString() {
+    return "IndexedFileIndex(" + hudi.getBasePath() + ", " + outcome + ")";
+  }
+}

@@ -1,0 +1,245 @@
+"""Which of the file slices that Hudi lists a scan reads: the Python half of `IndexedFileIndex.java`.
+
+Spark asks once per scan, in JSON: the query's filters as Catalyst prints them, the session's time zone, and
+the slices of Hudi's own listing by name. The answer is a `1` or `0` for each slice. Hudi lists one moment of
+the table and we look at another: a slice is left out only if our plan refuted that very slice, base file and
+log files by name and size. What Hudi lists and we have not seen so is read.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import traceback
+import warnings
+from collections import deque
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from hudi_index.errors import UserError
+from hudi_index.metadata_table import MetadataTable
+from hudi_index.planner import plan
+from hudi_index.table import Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from hudi_index.planner import ScanPlan
+    from hudi_index.storage import Storage
+    from hudi_index.table import FileSlice
+
+__all__ = ["FilePlanner", "NotPlannedWarning", "SparkPlan", "index_factory", "last_plans"]
+
+_REMEMBERED = 100
+_FIRST_VERSION_WITH_INSTANT_IN_LOG_NAME = 8
+
+_log = logging.getLogger(__name__)
+_plans: deque[SparkPlan] = deque(maxlen=_REMEMBERED)
+
+
+class NotPlannedWarning(UserWarning):
+    """A scan reads the whole table because it could not be planned."""
+
+
+@dataclass(frozen=True)
+class SparkPlan:
+    """One scan as it was planned."""
+
+    path: str
+    predicate: str
+    """The filters that were put to the indexes."""
+    total: int
+    """File slices that Hudi lists."""
+    kept: int
+    """Those that are read, before Spark prunes partitions."""
+    time_zone: str
+    plan: ScanPlan | None = None
+    """Which index said what; None if there was nothing to ask."""
+    unused: tuple[str, ...] = ()
+    """Filters that could not be put to the indexes, and why."""
+    error: str | None = None
+    """Why everything is read."""
+
+    def explain(self) -> str:
+        """The plan for people."""
+        lines = [f"table         {self.path}", f"scan          {self.kept} of {self.total} file slices"]
+        if self.plan is not None:
+            lines.append(self.plan.explain())
+        lines += [f"not used      {text}" for text in self.unused]
+        if self.error is not None:
+            lines.append(f"failed        {self.error}")
+        return "\n".join(lines)
+
+
+def last_plans(count: int | None = None) -> list[SparkPlan]:
+    """The latest scans that this process planned, newest last; at most a hundred are remembered."""
+    found = list(_plans)
+    return found if count is None else found[len(found) - min(count, len(found)) :]
+
+
+SliceKey = tuple[str, str | None, tuple[tuple[str | int, ...], ...]]
+
+
+@dataclass
+class FilePlanner:
+    """Answers the planning of scans of one table, in as many threads as Spark plans in."""
+
+    storage: Storage
+    as_of: str | None = None
+    is_strict: bool = False
+    only: Collection[str] | None = None
+    """The indexes to ask, however dear; None for those that pay."""
+    seen: Snapshot | None = None
+    """The table as we see it; looked at when first needed if None."""
+    last: SparkPlan | None = None
+    """The newest plan."""
+    _positions: dict[SliceKey, int] | None = None
+    _count: int = 0
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def __post_init__(self) -> None:
+        self._metadata_table = MetadataTable.of(self.storage)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The table as we see it, looked at once."""
+        with self._lock:
+            if self.seen is None:
+                self.seen = Snapshot.load(self.storage, self.as_of)
+            return self.seen
+
+    def apply(self, request: str) -> str:
+        """The answer to one scan; java.util.function.Function."""
+        asked = json.loads(request)
+        with self._lock:
+            if "slices" not in asked and self._positions is None:
+                return json.dumps({"slices_wanted": True})
+            try:
+                # What breaks here must not break the query: reading everything is right.
+                return json.dumps({"keep": self.keep(asked)})
+            except Exception as error:  # noqa: BLE001
+                return json.dumps(self._failed(asked, error))
+
+    def keep(self, asked: dict[str, Any]) -> str:
+        """A `1` for each slice to read, in the order of the listing."""
+        if "slices" in asked:
+            self._positions = {}
+            self._count = len(asked["slices"])
+            for position, listed in enumerate(asked["slices"]):
+                self._positions[self._listed_key(listed)] = position
+        assert self._positions is not None
+        usable, unused = _usable(asked["filters"], asked["time_zone"])
+        predicate = " AND ".join(f"({text})" for text in usable)
+        found, keep = None, bytearray(b"1" * self._count)
+        if usable:
+            found = plan(
+                self._metadata_table,
+                self.storage,
+                predicate,
+                time_zone=asked["time_zone"],
+                snapshot=self.snapshot,
+                is_qualified=True,
+                only=self.only,
+            )
+            kept = {piece.group for piece in found.slices}
+            for piece in self.snapshot.slices:
+                place = None if piece.group in kept else self._positions.get(self._key(piece))
+                if place is not None:
+                    keep[place] = ord("0")
+        self._remember(asked, predicate, keep.count(b"1"), plan=found, unused=tuple(unused))
+        return keep.decode()
+
+    def _failed(self, asked: dict[str, Any], error: Exception) -> dict[str, Any]:
+        predicate = " AND ".join(str(each["sql"]) for each in asked["filters"])
+        told = f"{type(error).__name__}: {error}"
+        self._remember(asked, predicate, self._count, error=told)
+        if self.is_strict:
+            return {"error": "".join(traceback.format_exception(error))}
+        _log.warning("can't plan a scan of %s: everything is read", self.storage.uri, exc_info=error)
+        message = f"can't plan a scan of {self.storage.uri}, everything is read: {told}"
+        warnings.warn(message, NotPlannedWarning, stacklevel=2)
+        return {"keep": None}
+
+    def _remember(self, asked: dict[str, Any], predicate: str, kept: int, **facts: Any) -> None:
+        self.last = SparkPlan(self.storage.uri, predicate, self._count, kept, asked["time_zone"], **facts)
+        _plans.append(self.last)
+
+    @property
+    def _is_named_by_instant(self) -> bool:
+        return self.snapshot.config.version >= _FIRST_VERSION_WITH_INSTANT_IN_LOG_NAME
+
+    def _listed_key(self, listed: Sequence[Any]) -> SliceKey:
+        """What tells a slice of Hudi's listing from any other."""
+        partition_path, file_id, base_file, logs = listed
+        found = []
+        for name, size, modified in logs:
+            if name.endswith(".cdc") or self._is_later(name, file_id):
+                continue
+            found.append((name, size) if self._is_named_by_instant else (name, size, modified))
+        return partition_path, base_file, tuple(sorted(found))
+
+    def _is_later(self, log_name: str, file_id: str) -> bool:
+        """Whether a log is newer than `as_of`: Hudi lists it, and leaves its records out when reading."""
+        as_of = self.snapshot.as_of
+        if as_of is None or not self._is_named_by_instant:
+            return False
+        return log_name.removeprefix(f".{file_id}_").partition(".")[0] > as_of
+
+    def _key(self, piece: FileSlice) -> SliceKey:
+        logs = (
+            zip(piece.log_files, piece.log_sizes, strict=True)
+            if self._is_named_by_instant
+            else zip(piece.log_files, piece.log_sizes, piece.log_times, strict=True)
+        )
+        return piece.group.partition_path, piece.base_file, tuple(sorted(logs))
+
+    class Java:
+        """What py4j makes of it."""
+
+        implements: ClassVar[list[str]] = ["java.util.function.Function"]
+
+
+def _usable(filters: Sequence[dict[str, Any]], time_zone: str) -> tuple[list[str], list[str]]:
+    """The texts of filters that mean what they say, and the others with the reason."""
+    usable, unused = [], []
+    for each in filters:
+        text = each["sql"]
+        if each["is_opaque"]:
+            unused.append(f"{text}: a function of somebody's own, or no SQL")
+        elif any(zone != time_zone for zone in each["zones"]):
+            unused.append(f"{text}: analysed in time zone {', '.join(each['zones'])}, run in {time_zone}")
+        elif "\ufffd" in text or any("\ud800" <= sign <= "\udfff" for sign in text):
+            unused.append(f"{text!r}: not all of it can be printed")
+        else:
+            usable.append(text)
+    return usable, unused
+
+
+_SOURCE = "IndexedFileIndex.java"
+_FACTORY = "hudi_index.IndexedFileIndex$Factory"
+_made: list[tuple[Any, Any, Any]] = []
+"""Gateway, class loader of Hudi and factory, of each JVM that this process has spoken to."""
+
+
+def index_factory(gateway: Any, hudi_index: Any) -> Any:
+    """What makes IndexedFileIndex objects in the JVM of a gateway, compiled there when first asked for.
+
+    Raises:
+        UserError: if there is nothing to compile it with.
+    """
+    loader = hudi_index.getClass().getClassLoader()
+    for known, with_loader, factory in _made:
+        if known is gateway and with_loader.equals(loader):
+            return factory
+    try:
+        compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()
+    except TypeError as error:
+        reason = "this Spark comes without its own compiler, Janino"
+        raise UserError(f"{reason}: indexed reads need org.codehaus.janino on the class path") from error
+    compiler.setParentClassLoader(loader)
+    compiler.cook(resources.files("hudi_index.spark").joinpath(_SOURCE).read_text(encoding="utf-8"))
+    factory = compiler.getClassLoader().loadClass(_FACTORY).newInstance()
+    _made.append((gateway, loader, factory))
+    return factory

@@ -1,0 +1,319 @@
+"""Hudi's own indexes: create, show and drop them, compact their metadata table, find out if they are right.
+
+Hudi's writers build and maintain these; nothing here writes `.hoodie/metadata` but Hudi itself, asked through
+its SQL. Names and literals are quoted, so that nothing a caller gives becomes SQL of another kind.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from pyspark.errors import PySparkException
+
+from hudi_index.catalog import CreateIndex, parse_statement
+from hudi_index.catalog.definition import check_name
+from hudi_index.errors import HudiIndexError, InvalidOptionError, UserError
+from hudi_index.jobs import JobReport
+from hudi_index.lifecycle.native_status import METADATA, native_status
+from hudi_index.predicate.tokens import quoted_name
+from hudi_index.spark.parity import (
+    ORACLE,
+    compare_predicates,
+    compare_rows,
+    refuse_taken_view,
+    refuse_without_hudi,
+    session_settings,
+)
+from hudi_index.spark.query_parity import AT_ONCE, note_difference
+from hudi_index.storage import Storage
+from hudi_index.table import Snapshot, TableConfig
+from hudi_index.validation.in_process import new_result, values_by_reading
+from hudi_index.validation.literals import column_text, hostile_values, literal_of
+from hudi_index.validation.queries import PREDICATE, Subject, given_queries, made_queries
+from hudi_index.validation.report import FAILED, IndexResult, QueryResult, ValidationReport
+from hudi_index.validation.validate import Request, within_budget
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from hudi_index.lifecycle.native_status import NativeStatus
+    from hudi_index.validation.queries import Query
+
+__all__ = ["NativeIndexes"]
+
+# CREATE INDEX without one fails at the second index and leaves half of it behind.
+_LOCK = {
+    "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider",
+    "hoodie.write.concurrency.mode": "optimistic_concurrency_control",
+}
+_KINDS = ("secondary_index", "record_index", "column_stats", "bloom_filters")
+_OFF = {"hoodie.metadata.enable": "false", "hoodie.enable.data.skipping": "false"}
+_ON = {
+    "hoodie.metadata.enable": "true",
+    "hoodie.enable.data.skipping": "true",
+    # Else what fails inside is silently a full scan, and nothing is validated.
+    "hoodie.fileIndex.dataSkippingFailureMode": "strict",
+}
+_ADVICE = (
+    "readers: hoodie.enable.data.skipping=false switches Hudi's data skipping off",
+    "readers: hoodie.metadata.enable=false switches Hudi's metadata table off as well",
+    "writers: hoodie.metadata.index.column.stats.enable=false stops maintaining the statistics that skip",
+)
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class NativeIndexes:
+    """The indexes that Hudi keeps of a table by itself."""
+
+    spark: SparkSession
+    storage: Storage
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Write options for Hudi, such as another lock provider."""
+
+    @classmethod
+    def open(
+        cls, spark: SparkSession, path: str | Path, options: Mapping[str, str] | None = None
+    ) -> NativeIndexes:
+        """Those of the table at a path or URI. Raises NoSuchTableError."""
+        storage = Storage.open(path)
+        TableConfig.load(storage)
+        return cls(spark, storage, dict(options or {}))
+
+    def create(
+        self,
+        name: str,
+        columns: Sequence[str],
+        *,
+        kind: str | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> JobReport:
+        """CREATE INDEX, by Hudi."""
+        check_name(name)
+        if kind is not None and kind not in _KINDS:
+            raise InvalidOptionError(option="kind", value=kind, reason=f"Hudi has {', '.join(_KINDS)}")
+        report = JobReport("create", self.storage.uri, indexes=[name])
+        # Hudi's grammar has no word for these two: the one is the default, the other goes by its name.
+        using = f" USING {kind}" if kind not in (None, "secondary_index", "record_index") else ""
+        if kind == "record_index" and name != kind:
+            raise InvalidOptionError(
+                option="name", value=name, reason="Hudi calls its record index record_index"
+            )
+        given = ", ".join(f"{_text(key)} = {_text(value)}" for key, value in (options or {}).items())
+        listed = ", ".join(map(column_text, columns))
+        with report.phase("create"), self._table() as table:
+            self._run(
+                f"CREATE INDEX {quoted_name(name)} ON {table}{using} ({listed})"
+                + (f" OPTIONS ({given})" if given else "")
+            )
+        return report
+
+    def run_statement(self, statement: str) -> JobReport:
+        """CREATE INDEX as a statement; the table it names is this one."""
+        parsed = parse_statement(statement)
+        if not isinstance(parsed, CreateIndex) or parsed.expression is not None:
+            raise UserError(f"Hudi's own indexes are made by CREATE INDEX over columns, not by {statement!r}")
+        # Hudi's own IF NOT EXISTS fails for a record index.
+        if parsed.if_not_exists and self._has(parsed.name):
+            note = f"index {parsed.name} exists already"
+            return JobReport("create", self.storage.uri, indexes=[parsed.name], notes=[note])
+        return self.create(parsed.name, parsed.columns, kind=str(parsed.kind), options=parsed.options)
+
+    def drop(self, name: str, *, if_exists: bool = False) -> JobReport:
+        """DROP INDEX, by Hudi."""
+        check_name(name)
+        report = JobReport("drop", self.storage.uri, indexes=[name])
+        with report.phase("drop"), self._table() as table:
+            self._run(f"DROP INDEX {'IF EXISTS ' if if_exists else ''}{quoted_name(name)} ON {table}")
+        return report
+
+    def show(self) -> list[dict[str, Any]]:
+        """SHOW INDEXES, by Hudi."""
+        with self._table() as table:
+            return [row.asDict() for row in self._run(f"SHOW INDEXES FROM {table}")]
+
+    def _has(self, name: str) -> bool:
+        # Hudi shows a secondary index under the name of its partition.
+        names = {name, f"secondary_index_{name}", f"expr_index_{name}"}
+        return any(row["index_name"] in names for row in self.show())
+
+    def maintain(self) -> JobReport:
+        """Nothing: each commit of Hudi's own writers maintains them."""
+        report = JobReport("maintain", self.storage.uri)
+        report.notes.append("Hudi's writers maintain Hudi's own indexes with each commit: nothing to do")
+        return report
+
+    def status(self) -> NativeStatus:
+        """Depth of logs and last compaction of the metadata table."""
+        return native_status(self.storage)
+
+    def compact(self) -> JobReport:
+        """Schedule and run a compaction of the metadata table, by Hudi."""
+        report = JobReport("compact", self.storage.uri)
+        before = self.status()
+        if not before.exists:
+            report.notes.append("the table has no metadata table")
+            return report
+        path = self.storage.child(METADATA).uri
+        with report.phase("compact"):
+            self._run(
+                f"CALL run_compaction(op => 'scheduleandexecute', path => {_text(path)}, "
+                "options => 'hoodie.compact.inline.max.delta.commits=1')",
+                # A metadata table has none of its own.
+                {"hoodie.metadata.enable": "false"},
+            )
+        after = self.status()
+        report.commit = after.last_compaction if after.last_compaction != before.last_compaction else None
+        depths = [max((each.deepest_log for each in one.partitions), default=0) for one in (before, after)]
+        report.notes.append(f"at most {depths[0]} log files over one base file before, {depths[1]} after")
+        return report
+
+    def _run(self, statement: str, settings: Mapping[str, str] | None = None) -> list[Any]:
+        refuse_without_hudi(self.spark)
+        with session_settings(self.spark, {**_LOCK, **self.options, **(settings or {})}):
+            try:
+                return self.spark.sql(statement).collect()
+            except PySparkException as error:
+                raise UserError(f"Hudi refuses {statement!r}: {str(error).splitlines()[0]}") from error
+
+    @contextmanager
+    def _table(self) -> Iterator[str]:
+        """A name for the table in the session's catalog, for a while. Dropping it leaves the files."""
+        name = quoted_name(f"hudi_index_{uuid.uuid4().hex}")
+        self.spark.sql(f"CREATE TABLE {name} USING hudi LOCATION {_text(self.storage.uri)}")
+        try:
+            yield name
+        finally:
+            self.spark.sql(f"DROP TABLE {name}")
+
+    def validate(self, request: Request | None = None, **wanted: Any) -> ValidationReport:
+        """Ask queries with Hudi's data skipping on and off; the report names the rows that it loses."""
+        refuse_without_hudi(self.spark)
+        request = request or Request(**wanted)
+        if request.sql:
+            refuse_taken_view(self.spark, request.view)
+        report = ValidationReport(self.storage.uri, backend="native", seed=request.seed)
+        with report.phase("look"):
+            snapshot = Snapshot.load(self.storage)
+            latest = snapshot.instant
+            report.instant = latest.requested_time if latest else None
+            if not native_status(self.storage).exists:
+                report.notes.append("the table has no metadata table: there is nothing to skip by")
+        with report.phase("queries"), session_settings(self.spark, ORACLE):
+            made = self._made(snapshot, request) if request.queries != 0 else iter(())
+            given = given_queries(request.where, request.sql)
+            queries = within_budget(given, made, request, report)
+            while chunk := list(islice(queries, AT_ONCE)):
+                together = self._asked_together(chunk, request)
+                report.queries += [together.get(query) or self._asked(query, request) for query in chunk]
+        wrong = report.wrong_queries
+        faults = [f"query {each.query!r} lacks {each.rows_missing} rows" for each in wrong]
+        report.indexes.append(
+            IndexResult(
+                name="data skipping",
+                kind="native",
+                on="all indexed columns",
+                bytes=sum(each.bytes for each in native_status(self.storage).partitions),
+                queries=len(report.queries),
+                file_groups_refuted=sum(
+                    (each.file_groups or 0) - (each.file_groups_read or 0) for each in report.queries
+                ),
+                faults=faults[:3],
+            )
+        )
+        if wrong:
+            report.advice.extend(_ADVICE)
+        if report.effect["queries"] and not report.effect["queries_pruned"]:
+            report.notes.append("no query was pruned at all: Hudi's data skipping skipped nothing here")
+        return report
+
+    def _made(self, snapshot: Snapshot, request: Request) -> Iterator[Query]:
+        subjects = [
+            Subject.of_column("data skipping", each.name, each.type)
+            for each in snapshot.schema
+            if hostile_values(each.type) and literal_of(hostile_values(each.type)[0], each.type)
+        ]
+        values = values_by_reading(snapshot, subjects, seed=request.seed)
+        return made_queries(subjects, values, seed=request.seed)
+
+    def _asked_together(self, queries: Sequence[Query], request: Request) -> dict[Query, QueryResult]:
+        """The results of predicates that one scan can answer; none if they have to be asked one by one."""
+        asked = [query for query in dict.fromkeys(queries) if query.form == PREDICATE]
+        started, before, found = time.perf_counter(), self._slices(), {}
+        try:
+            skipping = [self._answer(query, request, _ON) for query in asked]
+            texts = [query.text for query in asked]
+            compared = compare_predicates(skipping, self._frame(_OFF), texts, limit=request.limit)
+            for query, difference in zip(asked, compared, strict=True):
+                result = found[query] = new_result(query)
+                note_difference(result, difference)
+                result.file_groups, result.file_groups_read = (
+                    self._files(query, settings) for settings in (_OFF, _ON)
+                )
+                result.seconds = round((time.perf_counter() - started) / len(asked), 3)
+        except (PySparkException, HudiIndexError):
+            return {}
+        return found if self._slices() == before else {}
+
+    def _asked(self, query: Query, request: Request) -> QueryResult:
+        started, result = time.perf_counter(), new_result(query)
+        for _ in range(_ATTEMPTS):
+            result.reason = "the table moved each time it was asked"
+            before = self._slices()
+            try:
+                skipping, full = (self._answer(query, request, settings) for settings in (_ON, _OFF))
+                found = compare_rows(skipping, full, limit=request.limit)
+                counts = [self._files(query, settings) for settings in (_OFF, _ON)]
+            except (PySparkException, HudiIndexError) as error:
+                result.result, result.reason = FAILED, str(error).splitlines()[0]
+                break
+            if self._slices() != before:
+                continue
+            result.reason = None
+            note_difference(result, found)
+            result.file_groups, result.file_groups_read = counts
+            break
+        result.seconds = round(time.perf_counter() - started, 3)
+        return result
+
+    def _slices(self) -> frozenset[Any]:
+        return frozenset(piece.identity for piece in Snapshot.load(self.storage).slices)
+
+    def _frame(self, settings: Mapping[str, str]) -> DataFrame:
+        return self.spark.read.format("hudi").options(**settings).load(self.storage.uri)
+
+    def _answer(self, query: Query, request: Request, settings: Mapping[str, str]) -> DataFrame:
+        if query.form == PREDICATE:
+            return self._frame(settings).where(query.text)
+        self._frame(settings).createOrReplaceTempView(request.view)
+        try:
+            return self.spark.sql(query.text)
+        finally:
+            self.spark.catalog.dropTempView(request.view)
+
+    def _files(self, query: Query, settings: Mapping[str, str]) -> int | None:
+        """How many files Spark plans to read; None if it does not say."""
+        if query.form != PREDICATE:
+            return None
+        plan = self._frame(settings).where(query.text)._jdf.queryExecution().executedPlan()
+        leaf = plan.collectLeaves().head()
+        if not leaf.getClass().getSimpleName().startswith("FileSourceScan"):
+            return None
+        # Asking for the RDD lists the files; nothing runs.
+        leaf.inputRDDs()
+        return int(leaf.metrics().apply("numFiles").value())
+
+
+def _text(value: str) -> str:
+    found = literal_of(value, None)
+    if found is None:
+        raise UserError(f"{value!r} can't stand in a statement")
+    return found

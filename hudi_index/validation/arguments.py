@@ -1,0 +1,70 @@
+"""The command line of a validation, the same for the shell and for the Spark job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hudi_index.storage import Storage
+from hudi_index.validation.page import page_of
+from hudi_index.validation.validate import Request
+
+if TYPE_CHECKING:
+    import argparse
+
+    from hudi_index.validation.report import ValidationReport
+
+__all__ = ["add_validation_arguments", "request_of", "write_page", "write_text"]
+
+
+def add_validation_arguments(parser: argparse.ArgumentParser) -> None:
+    """What a validation may be told."""
+    parser.add_argument(
+        "--queries", type=int, help="how many queries to make (20, or no limit with --seconds)"
+    )
+    parser.add_argument("--seconds", type=float, help="stop asking after so long")
+    parser.add_argument("--seed", type=int, default=0, help="which queries, and which sample")
+    parser.add_argument("--where", action="append", default=[], help="a predicate to ask; may be repeated")
+    parser.add_argument(
+        "--sql", action="append", default=[], help="a statement over the view; may be repeated"
+    )
+    parser.add_argument("--view", default="t", help="what statements call the table")
+    parser.add_argument("--sample", type=int, help="file groups to compare the content of; all if not given")
+    parser.add_argument("--index", action="append", default=[], help="only this index; may be repeated")
+    parser.add_argument(
+        "--with-hudi", action="store_true", help="Hudi's own reader must see the same entries"
+    )
+    parser.add_argument(
+        "--no-quarantine", action="store_true", help="report only: leave faulty indexes as is"
+    )
+    parser.add_argument("--html", help="file or URI that the report is written to as a page")
+
+
+def request_of(asked: argparse.Namespace, *, time_zone: str = "UTC") -> Request:
+    """The request that arguments mean."""
+    default = None if asked.seconds is not None else Request.queries
+    return Request(
+        queries=asked.queries if asked.queries is not None else default,
+        seconds=asked.seconds,
+        seed=asked.seed,
+        where=tuple(asked.where),
+        sql=tuple(asked.sql),
+        view=asked.view,
+        sample=asked.sample,
+        indexes=tuple(asked.index),
+        with_hudi=asked.with_hudi,
+        invalidates=not asked.no_quarantine,
+        time_zone=time_zone,
+    )
+
+
+def write_page(report: ValidationReport, target: str | None) -> None:
+    """Write the report as a page, if a target is given."""
+    write_text(target, page_of(report) if target else "")
+
+
+def write_text(target: str | None, text: str) -> None:
+    """Write a text to a file or URI, if one is given."""
+    if target:
+        folder, _, name = target.rpartition("/")
+        place = folder or ("/" if target.startswith("/") else ".")
+        Storage.open(place).write(name, text.encode())

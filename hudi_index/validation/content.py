@@ -1,0 +1,194 @@
+"""Content parity: the entries that are stored are those that the described slices give.
+
+Each described slice whose files are still there is described anew, in memory, and compared entry by entry.
+A described slice need not be current: an index behind the table has to be right about what it says it
+describes. What the table holds beyond that is lag, which is counted and no fault.
+
+    missing, extra, different    an entry of the rows is not stored, or the other way round, or not alike
+    twice                        a key that is stored more than once in its shard
+    unreadable                   a file of the index metadata table that can't be read
+
+`partition_stats` is compared with the stored column_stats, which are compared with the rows.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hudi_index.catalog import Kind
+from hudi_index.entries import encode_text
+from hudi_index.entries.ranges import KeyRange
+from hudi_index.entries.schema import KEY
+from hudi_index.errors import CorruptError
+from hudi_index.kinds import SliceContext, files, partition_stats_of
+from hudi_index.lifecycle.job import Job, Target, WorkItem
+from hudi_index.lifecycle.partitions import COLUMN_STATS, PARTITION_STATS, is_merged
+from hudi_index.metadata_table import MetadataTable, Reader, ShardWriter
+from hudi_index.table import FileSlice
+from hudi_index.validation.comparison import EntryDifference, difference_of
+from hudi_index.validation.entries import ContentWork, content_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from hudi_index.catalog import IndexDefinition
+    from hudi_index.lifecycle.state import IndexedState
+    from hudi_index.table import FileGroupId
+    from hudi_index.validation.comparison import Comparison
+
+__all__ = ["ContentPlan", "blamed", "compare_partition_stats"]
+
+_SHARED = (Kind.COLUMN_STATS, Kind.BLOOM_FILTERS, Kind.BITMAP)
+
+
+@dataclass
+class ContentPlan:
+    """Which file groups are compared for which indexes."""
+
+    state: IndexedState
+    definitions: Sequence[IndexDefinition]
+    chosen: dict[FileGroupId, FileSlice] = field(default_factory=dict)
+    gone: set[FileGroupId] = field(default_factory=set)
+    is_sample: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        state: IndexedState,
+        definitions: Sequence[IndexDefinition],
+        *,
+        sample: int | None,
+        seed: int,
+        gone: Collection[FileGroupId] = (),
+    ) -> ContentPlan:
+        """All described slices that can still be read, or a sample of them."""
+        found = cls(state, definitions, gone=set(gone))
+        described = {group: FileSlice.of_identity(known.identity) for group, known in state.indexed.items()}
+        readable = [
+            group
+            for group, piece in described.items()
+            # What the table lists as it is now is there; only the rest is worth a look at the storage.
+            if (now := state.snapshot.groups.get(group)) is None or now.identity != piece.identity
+        ]
+        found.gone.update(state.snapshot.reader.losses([described[group] for group in readable]))
+        groups = sorted(group for group in described if group not in found.gone)
+        if sample is not None and sample < len(groups):
+            found.is_sample = True
+            groups = sorted(random.Random(seed).sample(groups, sample))
+        found.chosen = {group: described[group] for group in groups}
+        return found
+
+    @property
+    def sample(self) -> list[str] | None:
+        """The names of the chosen file groups; None if all are."""
+        return [f"{each.partition_path}/{each.file_id}" for each in self.chosen] if self.is_sample else None
+
+    def work(self) -> ContentWork:
+        """What is to be compared, to be run anywhere."""
+        state = self.state
+        kinds = state.kinds(self.definitions)
+        partitions = {files.PARTITION, *(kind.partition for kind in kinds)}
+        shards = state.view.state.shards
+        targets = tuple(
+            Target(name, shard, is_new=False)
+            for name in sorted(partitions)
+            for shard in range(shards.get(name, 1))
+        )
+        job = Job(
+            reader=state.snapshot.reader,
+            writer=ShardWriter(state.storage.child(MetadataTable.folder), "", {}),
+            kept_kinds=(),
+            new_kinds=kinds,
+            items=tuple(
+                WorkItem(SliceContext(group, state.indexed[group].number), None, piece)
+                for group, piece in self.chosen.items()
+            ),
+            targets=targets,
+            expressions=state.expressions(self.definitions),
+        )
+        pieces = {
+            place: piece
+            for place, target in enumerate(targets)
+            if (piece := state.view.partitions.get(target.partition, {}).get(target.shard))
+        }
+        only = self._ends(kinds, self.chosen) if self.is_sample else None
+        return ContentWork(job, pieces, only, self._ends(kinds, self.gone), self._foreign())
+
+    def _ends(self, kinds: Sequence[Any], groups: Collection[FileGroupId]) -> dict[str, frozenset[str]]:
+        """How the keys of some file groups end, by partition."""
+        known = self.state.indexed
+        contexts = [SliceContext(group, known[group].number) for group in groups if group in known]
+        ends = {kind.partition: frozenset(map(kind.owner_suffix, contexts)) for kind in kinds}
+        return {**ends, files.PARTITION: files_keys(self.state, groups)}
+
+    def _foreign(self) -> dict[str, frozenset[str]]:
+        """Shared partitions, and the columns in them that only indexes have which are not checked."""
+        mine = {each.id for each in self.definitions}
+        found: dict[str, frozenset[str]] = {}
+        for each in self.definitions:
+            if each.kind in _SHARED and not each.is_functional:
+                same = [other for other in self.state.definitions if other.partition == each.partition]
+                checked = {name for other in same if other.id in mine for name in other.source_fields}
+                others = {name for other in same if other.id not in mine for name in other.source_fields}
+                found[each.partition] = frozenset(map(encode_text, others - checked))
+        return found
+
+
+def files_keys(state: IndexedState, groups: Collection[FileGroupId]) -> frozenset[str]:
+    """How `files` calls file groups."""
+    found = files.entries_of(state.indexed[group] for group in groups if group in state.indexed)
+    keys: list[Any] = found.column(KEY).to_pylist()
+    return frozenset(keys)
+
+
+def compare_partition_stats(plan: ContentPlan, found: Comparison, *, limit: int) -> None:
+    """Compare what is stored of partitions with what column_stats gives; adds to `found`."""
+    state = plan.state
+    merges = [
+        merge
+        for definition in plan.definitions
+        if is_merged(definition) and (merge := partition_stats_of(definition, state.types_of(definition)))
+    ]
+    if not merges or PARTITION_STATS not in state.view.state.shards:
+        return
+    reader = Reader(state.storage.child(MetadataTable.folder), state.view)
+    paths = {group.partition_path for group in plan.chosen} if plan.is_sample else None
+    stored, wanted = dict[str, str](), dict[str, str]()
+    try:
+        for merge in merges:
+            if paths is None:
+                ranges = [(source.part, KeyRange.prefix(f"{source.part}$")) for source in merge.sources]
+            else:
+                ranges = [each for path in sorted(paths) for each in merge.source_ranges(path)]
+            wanted.update(_contents(merge.merge(reader.lookup_sharded(COLUMN_STATS, ranges))))
+            if paths is not None:
+                ranges = [(part, KeyRange.point(one.low.removesuffix("$"))) for part, one in ranges]
+            stored.update(_contents(reader.lookup_sharded(PARTITION_STATS, ranges)))
+    except CorruptError as error:
+        found.unreadable[PARTITION_STATS] = str(error)
+        return
+    found.entries += len(stored)
+    for key in sorted({*stored, *wanted}):
+        what = difference_of(key in stored, stored.get(key), wanted.get(key))
+        if what is not None:
+            label, one, other = key.partition("$")[0], stored.get(key), wanted.get(key)
+            found.add(EntryDifference(PARTITION_STATS, 0, label, key, what, one, other), limit=limit)
+
+
+def _contents(entries: Any) -> dict[str, str]:
+    texts: list[Any] = content_of(entries, ["ColumnStatsMetadata"]).to_pylist()
+    return dict(zip(entries.column(KEY).to_pylist(), texts, strict=True))
+
+
+def blamed(definitions: Sequence[IndexDefinition], partition: str, label: str) -> list[IndexDefinition]:
+    """The indexes that an entry belongs to; all of them for `files`."""
+    if partition == files.PARTITION:
+        return list(definitions)
+    if partition == PARTITION_STATS:
+        mine = [each for each in definitions if is_merged(each)]
+    else:
+        mine = [each for each in definitions if each.partition == partition]
+    narrow = [each for each in mine if label and label in map(encode_text, each.source_fields)]
+    return narrow or mine

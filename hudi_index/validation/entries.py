@@ -1,0 +1,215 @@
+"""Entries as rows to compare: those that are stored, and those that the slices would give now.
+
+    side       STORED, REBUILT, or NOTE for a row that only tells something (its key is JSON)
+    target     the shard, by its place in the job's list: an entry in another shard is not found by look-ups
+    label      the first part of the key where several indexes share a partition, else empty
+    key        as in the index metadata table
+    content    type and payload, all of them, as one text; bytes as their digest
+
+Both sides of one file group never meet in this module: whoever runs it (Spark, or a dictionary) brings rows
+of equal target and key together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_index.entries import SEPARATOR
+from hudi_index.entries.schema import KEY, PAYLOADS, TYPE
+from hudi_index.errors import CorruptError, MissingSliceFileError
+from hudi_index.kinds import SliceContext, files
+from hudi_index.lifecycle.runs import METRICS, TARGET, Counts
+from hudi_index.lifecycle.tasks import Emitter, changes_of, rows_after, with_notes
+from hudi_index.metadata_table.reader import merged_slice
+from hudi_index.table import FileGroupId
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from hudi_index.lifecycle.job import Job, WorkItem
+    from hudi_index.lifecycle.runs import Piece
+    from hudi_index.metadata_table import FileSlice as MetadataSlice
+
+__all__ = [
+    "CONTENT",
+    "LABEL",
+    "NOTE",
+    "REBUILT",
+    "ROWS",
+    "SIDE",
+    "STORED",
+    "ContentWork",
+    "content_of",
+    "rebuilt_rows",
+    "rebuilt_rows_of",
+    "rows_of",
+    "stored_rows",
+]
+
+SIDE, LABEL, CONTENT = "side", "label", "content"
+STORED, REBUILT, NOTE = 0, 1, -1
+_FIELDS: list[pa.Field[Any]] = [
+    pa.field(SIDE, pa.int32()),
+    pa.field(TARGET, pa.int32()),
+    pa.field(LABEL, pa.string()),
+    pa.field(KEY, pa.string()),
+    pa.field(CONTENT, pa.string()),
+]
+ROWS: pa.Schema = pa.schema(_FIELDS)
+
+# What a file group's record was noted with, not what it says of the slice.
+_NOTED = {(files.PAYLOAD, name) for name in ("baseFileSize", "instantTime", "schemaId")}
+
+
+@dataclass(frozen=True)
+class ContentWork:
+    """What is to be compared. Plain and picklable."""
+
+    job: Job
+    """Builds all checked indexes from nothing for its items; is never written."""
+    pieces: Mapping[int, MetadataSlice]
+    """The stored shards, by place in the job's targets."""
+    only: Mapping[str, frozenset[str]] | None
+    """By partition the key ends of the only owners to compare; None for all."""
+    without: Mapping[str, frozenset[str]]
+    """By partition the key ends of owners to leave out: their slices can't be read any more."""
+    labels: Mapping[str, frozenset[str]]
+    """Shared partitions, with the first key parts that belong to indexes which are not checked."""
+
+
+def rebuilt_rows(work: ContentWork, item: WorkItem) -> Iterator[pa.RecordBatch]:
+    """The entries that a file group's slice gives now."""
+    try:
+        # From the rows alone: what footers say was taken for true when the entries were made.
+        emitter = Emitter(work.job)
+        changes = changes_of(emitter, item, iter(()), rows_after(work.job, item))
+        for each in with_notes(emitter, changes):
+            if isinstance(each, Counts):
+                yield from _notes([each.amounts])
+            else:
+                yield from rows_of(work, REBUILT, each.rows)
+    except MissingSliceFileError as error:
+        group = item.context.group
+        yield from _notes([{"gone": [group.partition_path, group.file_id], "reason": str(error)}])
+
+
+def rebuilt_rows_of(work: ContentWork, pieces: Iterable[Piece]) -> Iterator[pa.RecordBatch]:
+    """The same, of pieces of changes of any number of file groups that somebody else made."""
+    for piece in pieces:
+        if piece.target == METRICS:
+            yield from _notes([json.loads(piece.data)])
+        else:
+            entries = piece.entries
+            target = pa.repeat(pa.scalar(piece.target, pa.int32()), entries.num_rows)
+            yield from rows_of(work, REBUILT, entries.append_column(TARGET, target))
+
+
+def stored_rows(work: ContentWork, place: int, piece: MetadataSlice) -> Iterator[pa.RecordBatch]:
+    """The entries that a shard holds, as far as they are to be compared."""
+    partition = work.job.targets[place].partition
+    try:
+        for table in merged_slice(work.job.writer.storage, piece):
+            chosen = _chosen(work, partition, table)
+            target = pa.repeat(pa.scalar(place, pa.int32()), chosen.num_rows)
+            yield from rows_of(work, STORED, chosen.append_column(TARGET, target))
+            yield from _notes([{"entries": chosen.num_rows}])
+    except CorruptError as error:
+        yield from _notes([{"unreadable": partition, "reason": str(error)}])
+
+
+def _notes(notes: Iterable[Mapping[str, Any]]) -> Iterator[pa.RecordBatch]:
+    rows = [{SIDE: NOTE, TARGET: METRICS, LABEL: "", KEY: json.dumps(note)} for note in notes]
+    yield pa.RecordBatch.from_pylist(rows, schema=ROWS)
+
+
+def _chosen(work: ContentWork, partition: str, table: pa.Table) -> pa.Table:
+    left = work.without.get(partition)
+    if work.only is not None:
+        wanted = pa.array(sorted(work.only.get(partition, ())), pa.string())
+        table = table.filter(pc.is_in(_owners(partition, table, work), value_set=wanted))
+    elif left:
+        unwanted = pa.array(sorted(left), pa.string())
+        table = table.filter(pc.invert(pc.is_in(_owners(partition, table, work), value_set=unwanted)))
+    if foreign := work.labels.get(partition):
+        firsts = _first_parts(table.column(KEY).combine_chunks())
+        table = table.filter(pc.invert(pc.is_in(firsts, value_set=pa.array(sorted(foreign), pa.string()))))
+    return table
+
+
+def _owners(partition: str, table: pa.Table, work: ContentWork) -> Any:
+    """How each key ends: the owner that it names."""
+    keys: Any = table.column(KEY).combine_chunks()
+    if partition == files.PARTITION:
+        return keys
+    kind = next(each for each in work.job.new_kinds if each.partition == partition)
+    parts = kind.owner_suffix(_ANYBODY).count(SEPARATOR)
+    return pc.replace_substring_regex(keys, rf"\A.*?((?:\$[^$]*){{{parts}}})\z", r"\1")
+
+
+_ANYBODY = SliceContext(FileGroupId("p", "f"), 0)
+"""Stands for a file group where only the shape of its key end matters."""
+
+
+def _first_parts(keys: Any) -> Any:
+    return pc.replace_substring_regex(keys, r"\$.*", "")
+
+
+def rows_of(work: ContentWork, side: int, table: pa.Table) -> Iterator[pa.RecordBatch]:
+    """Entries of one partition, with their targets, as rows to compare."""
+    if not table.num_rows:
+        return
+    keys, targets = table.column(KEY).combine_chunks(), table.column(TARGET).combine_chunks()
+    partition = work.job.targets[targets[0].as_py()].partition
+    is_shared = partition in work.labels
+    columns: list[Any] = [
+        pa.repeat(pa.scalar(side, pa.int32()), table.num_rows),
+        targets.cast(pa.int32()),
+        _first_parts(keys) if is_shared else pa.repeat("", table.num_rows),
+        keys,
+        content_of(table, _payloads(work, partition)),
+    ]
+    yield from pa.Table.from_arrays(columns, schema=ROWS).to_batches()
+
+
+def _payloads(work: ContentWork, partition: str) -> list[str]:
+    if partition == files.PARTITION:
+        return [files.PAYLOAD]
+    kinds = work.job.new_kinds
+    # What is derived, as partition_stats is, has the payload of another partition's kind.
+    mine = [kind for kind in kinds if kind.partition == partition] or kinds
+    used = {name for kind in mine for name in kind.payloads}
+    return [name for name in PAYLOADS if name in used]
+
+
+def content_of(entries: pa.Table, payloads: Sequence[str]) -> pa.Array[Any]:
+    """What each entry says beside its key, as one text that no other content has."""
+    parts: list[Any] = [_texts(entries.column(TYPE).combine_chunks())]
+    for payload in payloads:
+        struct = cast("pa.StructArray", entries.column(payload).combine_chunks())
+        names = [struct.type.field(place).name for place in range(struct.type.num_fields)]
+        for name, values in zip(names, struct.flatten(), strict=True):
+            if (payload, name) not in _NOTED:
+                label = pa.scalar(f" {name}=", pa.string())
+                parts += [label, _texts(values)]
+    joined: Any = pc.binary_join_element_wise(*parts, pa.scalar("", pa.string()))
+    return cast("pa.Array[Any]", joined)
+
+
+def _texts(values: Any) -> Any:
+    """Values as texts, each with its length, so that no two rows of values read alike."""
+    if pa.types.is_binary(values.type):
+        found = [None if one is None else hashlib.sha256(one).hexdigest() for one in values.to_pylist()]
+        values = pa.array(found, pa.string())
+    elif pa.types.is_nested(values.type):
+        listed = [None if one is None else json.dumps(one) for one in values.to_pylist()]
+        values = pa.array(listed, pa.string())
+    texts = values.cast(pa.string())
+    lengths = pc.utf8_length(texts).cast(pa.string())
+    joined: Any = pc.binary_join_element_wise(lengths, texts, pa.scalar(":", pa.string()))
+    return pc.fill_null(joined, "null")
