@@ -1,0 +1,35 @@
+"""Tables and their indexes as Airflow assets, so that DAGs start by commits and by fresh indexes."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from airflow.sdk import Asset, AssetWatcher
+
+from airflow_hudi_index.triggers.commits import HudiCommitTrigger
+
+__all__ = ["hudi_index_asset", "hudi_table_asset", "uri_of"]
+
+
+def uri_of(table: str) -> str:
+    """A path or URI as a URI."""
+    return table.rstrip("/") if "://" in table else PurePosixPath(table).as_uri()
+
+
+def hudi_index_asset(table: str, *, backend: str = "engine") -> Asset:
+    """The indexes of a table, by path or URI: the operators that change them say so by this asset.
+
+    With `backend="native"` Hudi's own.
+    """
+    uri = f"{uri_of(table)}/.hoodie/{'metadata' if backend == 'native' else '.index'}"
+    return Asset(name=uri, uri=uri)
+
+
+def hudi_table_asset(
+    table: str, *, poll_interval: float = 5.0, storage_options: dict[str, str] | None = None
+) -> Asset:
+    """A table, by path or URI, with a watcher: each new commit, whoever makes it, is an event of it."""
+    uri = uri_of(table)
+    trigger = HudiCommitTrigger(table=table, poll_interval=poll_interval, storage_options=storage_options)
+    # The name of a watcher is unique within its asset only.
+    return Asset(name=uri, uri=uri, watchers=[AssetWatcher(name="hudi_commits", trigger=trigger)])

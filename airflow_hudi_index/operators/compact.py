@@ -1,0 +1,58 @@
+"""Compacting the index metadata table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_hudi_index.job_command import JobCommand, argument
+from airflow_hudi_index.operators.job import HudiIndexJobOperator
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["HudiCompactIndexesOperator"]
+
+
+class HudiCompactIndexesOperator(HudiIndexJobOperator):
+    """Compacts the index metadata table where that is due; if it is nowhere due, no Spark is started.
+
+    Args:
+        partitions: only these partitions of the index metadata table. (templated)
+        force: also what is not due. (templated)
+        kwargs: as of `HudiIndexJobOperator`.
+    """
+
+    template_fields: Sequence[str] = (*HudiIndexJobOperator.template_fields, "partitions", "force")
+
+    def __init__(
+        self, *, partitions: list[str] | None = None, force: bool | str = False, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.partitions = partitions
+        self.force = force
+
+    @property
+    def is_forced(self) -> bool:
+        """`force`, which a template may have made a text."""
+        return (
+            self.force if isinstance(self.force, bool) else self.force.strip().lower() in ("true", "1", "yes")
+        )
+
+    def needless(self, location: str) -> dict[str, Any] | None:
+        """A report, if nothing is due."""
+        if self.backend != "engine" or self.is_forced:
+            return None
+        from hudi_index.jobs import JobReport
+
+        status = self.hook.open(location).status()
+        if any(each.due for each in status.indexes):
+            return None
+        return JobReport(
+            "compact", status.table, instant=status.indexed_instant, notes=["no partition is due"]
+        ).as_dict()
+
+    def command(self, location: str) -> JobCommand:
+        """The job."""
+        chosen = (argument("partition", each) for each in self.partitions or ())
+        forced = ("--force",) if self.is_forced else ()
+        return JobCommand("compact", "compact.py", (*self.common_arguments(location), *chosen, *forced))

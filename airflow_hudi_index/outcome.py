@@ -1,0 +1,114 @@
+"""What the end of a job means for its task: done, try again, or don't."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
+
+from hudi_index import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "JobConflict",
+    "JobCrashed",
+    "JobRefused",
+    "ValidationFailed",
+    "checked_report",
+    "summary_of",
+]
+
+_VALIDATION_FAILED = 3
+_EXAMPLES = 3
+
+
+class JobConflict(AirflowException):
+    """Another process was first: the task is tried again."""
+
+
+class JobCrashed(AirflowException):
+    """The job ended without a report, or through our fault: the task is tried again."""
+
+
+class JobRefused(AirflowFailException):
+    """The request can't be carried out as it stands: trying again would not help."""
+
+
+class ValidationFailed(AirflowFailException):
+    """A pruned answer differs from the full one, or an index from its table: trying again would not help."""
+
+
+def checked_report(report: dict[str, Any] | None, code: int | None, *, log: str = "") -> dict[str, Any]:
+    """The report of a job that succeeded. Raises what its failure means; the message tells what went wrong.
+
+    Args:
+        report: what the job reported.
+        code: its exit code; None where only the report tells, as from a driver inside a cluster.
+        log: the end of what it printed, for a job that did not get as far as a report.
+    """
+    if report is None:
+        raise JobCrashed(f"the job ended with exit code {code} and no report; its last lines:\n{log}")
+    if code is None:
+        code = _code_of(report)
+    if code == 0:
+        return report
+    message = _message(report)
+    if code == errors.UserError.exit_code:
+        raise JobRefused(message)
+    if code == errors.ConflictError.exit_code:
+        raise JobConflict(message)
+    if code == _VALIDATION_FAILED:
+        raise ValidationFailed(message)
+    raise JobCrashed(f"{message} (exit code {code})")
+
+
+def summary_of(report: dict[str, Any]) -> str:
+    """A report in one line for a task's log; all of it is the XCom."""
+    said = [f"{report.get('verb', 'job')} of {report.get('table', 'the table')} done"]
+    names = [each["name"] if isinstance(each, dict) else str(each) for each in report.get("indexes", ())]
+    said += [f"indexes {', '.join(names)}"] if names else []
+    if report.get("verb") == "validate":
+        queries = report.get("queries", ())
+        pruned = sum((each.get("file_groups_read") or 0) < (each.get("file_groups") or 0) for each in queries)
+        said.append(f"{len(queries)} queries asked, {pruned} of them pruned, no difference")
+    elif report.get("file_groups"):
+        said.append(f"{report['file_groups_changed']} of {report['file_groups']} file groups read")
+        said.append(f"{report['entries_added']} entries added, {report['entries_removed']} removed")
+    said += [str(note) for note in report.get("notes", ())]
+    return "; ".join(said)
+
+
+def _code_of(report: dict[str, Any]) -> int:
+    """The exit code that goes with a report."""
+    if report.get("verb") == "validate" and report.get("passed") is False:
+        return _VALIDATION_FAILED
+    if "error" not in report:
+        return 0
+    kind = getattr(errors, str(report.get("kind")), errors.HudiIndexError)
+    return int(getattr(kind, "exit_code", 1))
+
+
+def _message(report: dict[str, Any]) -> str:
+    where = report.get("table", "the table")
+    if "error" in report:
+        return f"{where}: {report['error']}"
+    return "\n".join([f"{where}: {report.get('verb', 'the job')} failed", *_evidence(report)])
+
+
+def _evidence(report: dict[str, Any]) -> Iterator[str]:
+    """What a validation found wrong, in few lines: a task's error is what a notifier sends."""
+    for query in report.get("queries", ()):
+        if query.get("result") == "different":
+            yield (
+                f"query {query['query']}: {query['rows_missing']} rows missing, {query['rows_extra']} extra "
+                f"of {query['rows']}"
+            )
+            yield from (f"  missing {row}" for row in query.get("missing", ())[:_EXAMPLES])
+            yield from (f"  extra {row}" for row in query.get("extra", ())[:_EXAMPLES])
+    for index in report.get("indexes", ()):
+        if isinstance(index, dict) and index.get("faults"):
+            yield f"index {index['name']}: {'; '.join(index['faults'][:_EXAMPLES])}"
+    yield from (f"index {name} is invalid now" for name in report.get("invalidated", ()))
+    yield from (str(line) for name in ("advice", "notes") for line in report.get(name, ()))

@@ -1,0 +1,55 @@
+"""Section `[hudi_index]` of Airflow's configuration, and where a task keeps its files."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from airflow.providers.common.compat.sdk import conf
+
+__all__ = ["SECTION", "poll_interval", "report_url", "state_folder", "task_folder", "task_place"]
+
+SECTION = "hudi_index"
+
+
+def state_folder() -> Path:
+    """Where local jobs, their logs and reports are; workers, triggerers and API servers must all see it."""
+    chosen = conf.get(SECTION, "state_folder", fallback="")
+    if chosen:
+        return Path(chosen).expanduser()
+    return Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser() / "hudi_index"
+
+
+def poll_interval() -> float:
+    """Seconds between two looks of sensors and triggers."""
+    return float(conf.getfloat(SECTION, "poll_interval", fallback=5.0))
+
+
+def task_place(task_instance: Any) -> tuple[str, str, str, str]:
+    """What names a task instance whatever the try: DAG, run, task, map index."""
+    index = getattr(task_instance, "map_index", -1)
+    return (
+        str(task_instance.dag_id),
+        str(task_instance.run_id),
+        str(task_instance.task_id),
+        str(-1 if index is None else index),
+    )
+
+
+def task_folder(place: tuple[str, str, str, str]) -> Path:
+    """The folder of a task instance. Ids hold characters that no file name should; two never share one."""
+    return state_folder().joinpath(*(_file_name(part) for part in place))
+
+
+def _file_name(part: str) -> str:
+    name = quote(part, safe="+:@=~ ,")
+    return re.sub(r"^\.", "%2E", name)
+
+
+def report_url(place: tuple[str, str, str, str], file: str) -> str:
+    """Where the API server shows a file of a task's folder."""
+    base = str(conf.get("api", "base_url", fallback="") or "").rstrip("/")
+    return "/".join([base, "hudi-index", "reports", *(quote(part, safe="") for part in place), file])

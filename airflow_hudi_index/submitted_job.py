@@ -1,0 +1,142 @@
+"""A job under spark-submit, through the hook of Airflow's Spark provider."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.common.compat.sdk import (
+    AirflowException,
+    AirflowFailException,
+    AirflowNotFoundException,
+)
+from airflow.sdk import BaseHook, ObjectStoragePath
+
+from airflow_hudi_index.job_command import argument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from airflow_hudi_index.job_command import JobCommand
+
+__all__ = ["SubmittedJob"]
+
+_UI = re.compile(r"(?:SparkUI.* at|tracking URL:) (https?://\S+)")
+
+
+class SubmittedJob:
+    """One run of spark-submit; its driver's report is found in what it prints, or in the report's file."""
+
+    def __init__(self, hook: Any, command: JobCommand, report_uri: str | None) -> None:
+        self.hook = hook
+        self.command = command
+        self.report_uri = report_uri
+        self.printed: dict[str, Any] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        command: JobCommand,
+        conn_id: str,
+        *,
+        conf: Mapping[str, str],
+        env_vars: Mapping[str, str] | None = None,
+        report_uri: str | None = None,
+        **options: Any,
+    ) -> SubmittedJob:
+        """A job on the Spark of a connection.
+
+        Raises:
+            AirflowFailException: if there is no such connection, which the Spark provider would take for
+                YARN, or if the driver's report would be lost.
+        """
+        try:
+            BaseHook.get_connection(conn_id)
+        except AirflowNotFoundException:
+            raise AirflowFailException(
+                f"there is no Spark connection {conn_id!r}. Make one that names the master, such as "
+                "spark://host:7077, yarn or local[2], or run the job on the worker with run_mode='local'"
+            ) from None
+        from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+
+        if report_uri:
+            command = command.with_arguments(argument("report", report_uri))
+        hook = SparkSubmitHook(
+            conn_id=conn_id,
+            name=options.pop("name", f"hudi-index {command.verb}"),
+            conf=dict(conf),
+            application_args=list(command.arguments),
+            spark_binary=options.pop("spark_binary", None) or _binary(),
+            env_vars=dict(env_vars) if env_vars else None,
+            **options,
+        )
+        connection = hook._connection
+        if connection["deploy_mode"] == "cluster" and not report_uri:
+            raise AirflowFailException(
+                "in cluster deploy mode the driver's output stays in the cluster: give report_folder, a "
+                "place that both the cluster and Airflow's workers reach"
+            )
+        if connection["master"].startswith("local") and not (env_vars or {}).get("PYSPARK_PYTHON"):
+            hook._env_vars = {"PYSPARK_PYTHON": sys.executable, **(env_vars or {})}
+        return cls(hook, command, report_uri)
+
+    def run(self, *, on_ui: Callable[[str], None]) -> tuple[dict[str, Any] | None, int | None]:
+        """Wait for it; its report and exit code, either None if unknown.
+
+        Args:
+            on_ui: is told the address of Spark's web pages as soon as it is known.
+        """
+        follow = self.hook._process_spark_submit_log
+
+        def watched(lines: Iterator[str]) -> Iterator[str]:
+            for line in lines:
+                self._notice(line, on_ui)
+                yield line
+
+        self.hook._process_spark_submit_log = lambda lines: follow(watched(lines))
+        try:
+            self.hook.submit(self.command.application)
+        except AirflowException:
+            # Not said which in any other way; the report, if there is one, says it better.
+            process = self.hook._submit_sp
+            code = process.returncode if process and process.returncode else 1
+            report = self._report()
+            # A driver elsewhere ends with Spark's codes; what the job meant is in its report.
+            return report, code if report is None else None
+        finally:
+            # The hook leaves it open.
+            if self.hook._submit_sp and self.hook._submit_sp.stdout:
+                self.hook._submit_sp.stdout.close()
+        return self._report(), None
+
+    def _notice(self, line: str, on_ui: Callable[[str], None]) -> None:
+        if line.startswith("{"):
+            try:
+                found = json.loads(line)
+            except ValueError:
+                return
+            if isinstance(found, dict) and ("verb" in found or "error" in found):
+                self.printed = found
+        elif match := _UI.search(line):
+            on_ui(match[1])
+
+    def _report(self) -> dict[str, Any] | None:
+        if self.printed is None and self.report_uri:
+            place = ObjectStoragePath(self.report_uri)
+            if place.exists():
+                self.printed = json.loads(place.read_text())
+        return self.printed
+
+    def kill(self) -> None:
+        """Stop it, in the cluster too where the Spark provider can."""
+        self.hook.on_kill()
+
+
+def _binary() -> str | None:
+    """The spark-submit of this environment where the PATH has none; None leaves it to the connection."""
+    beside = Path(sys.executable).with_name("spark-submit")
+    return str(beside) if not shutil.which("spark-submit") and beside.exists() else None

@@ -1,0 +1,121 @@
+"""Waiting for commits, for a sensor that is deferred or for an asset that is watched."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from airflow.triggers.base import BaseEventTrigger, TriggerEvent
+
+from airflow_hudi_index.commits import commits_after
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+__all__ = ["HudiCommitTrigger"]
+
+_SEEN = "seen_commits"
+_LONGEST_PAUSE = 300.0
+
+
+class HudiCommitTrigger(BaseEventTrigger):
+    """Fires when a table has new completed commits.
+
+    Each look that finds some gives one event with all of them: Airflow folds a burst of events into one run
+    that sees only the first. It never raises, since Airflow would start it again every second for ever: what
+    can't be looked at is logged and looked at again, less and less often.
+
+    In an `AssetWatcher` it remembers, in Airflow's asset state store, which commits it has told of: by
+    their names, not by the latest time, since clocks of writers differ. One that was told of just before a
+    crash may be told of twice.
+
+    Args:
+        table: path or URI of the table.
+        after: only commits completed later, an instant or a moment in ISO 8601.
+        partitions: only commits that wrote into one of these partitions.
+        actions: only these actions; by default those that change what a table holds.
+        poll_interval: seconds between two looks.
+        storage_options: how to reach the storage.
+        once: end with the first event, for a sensor.
+    """
+
+    def __init__(
+        self,
+        *,
+        table: str,
+        after: str | None = None,
+        partitions: list[str] | None = None,
+        actions: list[str] | None = None,
+        poll_interval: float = 5.0,
+        storage_options: dict[str, str] | None = None,
+        once: bool = False,
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.table = table
+        self.after = after
+        self.partitions = partitions
+        self.actions = actions
+        self.poll_interval = poll_interval
+        self.storage_options = storage_options
+        self.once = once
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Its class and arguments, as Airflow stores them."""
+        names = ("table", "after", "partitions", "actions", "poll_interval", "storage_options", "once")
+        return (
+            f"{type(self).__module__}.{type(self).__qualname__}",
+            {name: getattr(self, name) for name in names},
+        )
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Look, tell, remember, pause."""
+        # Airflow 3.3 gives it to triggers of watched assets only.
+        store = getattr(self, "asset_state_store", None)
+        seen: set[str] | None = None
+        pause, complaint = self.poll_interval, ""
+        while True:
+            try:
+                if seen is None:
+                    seen = set(await store.aget(_SEEN, []) or []) if store is not None else set()
+                found = await asyncio.to_thread(self._look)
+            except Exception as error:  # noqa: BLE001  see the class
+                if complaint != (complaint := f"{type(error).__name__}: {error}"):
+                    self.log.warning("can't look at %s: %s; trying on", self.table, complaint)
+                pause = min(max(pause, 1.0) * 2, _LONGEST_PAUSE)
+                await asyncio.sleep(pause)
+                continue
+            pause, complaint = self.poll_interval, ""
+            new = [each for each in found if _name(each) not in seen]
+            if new:
+                yield TriggerEvent(
+                    {
+                        "status": "success",
+                        "table": self.table,
+                        "instant": new[-1]["completed"],
+                        "commits": new,
+                    }
+                )
+                if self.once:
+                    return
+                # What the timeline no longer holds is archived and can't come again.
+                seen = {_name(each) for each in found}
+                await self._remember(store, seen)
+            await asyncio.sleep(pause)
+
+    def _look(self) -> list[dict[str, str]]:
+        from hudi_index import IndexedTable
+
+        table = IndexedTable.open(self.table, self.storage_options)
+        return commits_after(table, self.after, partitions=self.partitions, actions=self.actions)
+
+    async def _remember(self, store: Any, seen: set[str]) -> None:
+        if store is None:
+            return
+        try:
+            await store.aset(_SEEN, sorted(seen))
+        except Exception as error:  # noqa: BLE001  the next event tries again; a restart would tell twice
+            self.log.warning("can't remember which commits of %s were told of: %s", self.table, error)
+
+
+def _name(commit: dict[str, str]) -> str:
+    return f"{commit['requested']}_{commit['completed']}.{commit['action']}"

@@ -1,0 +1,59 @@
+"""DAGs that only the tests run."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+from airflow.sdk import DAG, chain
+
+from airflow_hudi_index.operators import (
+    HudiCompactIndexesOperator,
+    HudiCreateIndexOperator,
+    HudiDropIndexOperator,
+    HudiMaintainIndexesOperator,
+    HudiValidateIndexesOperator,
+)
+from airflow_hudi_index.task_groups import hudi_index_lifecycle
+
+START = datetime(2024, 1, 1, tzinfo=timezone.utc)
+
+with DAG(
+    "create_by_parts",
+    schedule=None,
+    start_date=START,
+    render_template_as_native_obj=True,
+    params={"table": "", "name": "i", "columns": ["n"], "expression": None},
+):
+    HudiCreateIndexOperator(
+        task_id="create",
+        table="{{ params.table }}",
+        name="{{ params.name }}",
+        columns="{{ params.columns }}",  # type: ignore[arg-type]
+        expression="{{ params.expression }}",
+    )
+
+with DAG("lifecycle", schedule=None, start_date=START, params={"table": ""}):
+    hudi_index_lifecycle("{{ params.table }}", ["CREATE INDEX IF NOT EXISTS by_n ON t (n)"], deferrable=True)
+
+with DAG("on_spark", schedule=None, start_date=START, params={"table": "", "connection": ""}):
+    HudiCreateIndexOperator(
+        task_id="create",
+        table="{{ params.table }}",
+        statement="CREATE INDEX by_name ON t (name)",
+        run_mode="spark_submit",
+        spark_conn_id="{{ params.connection }}",
+        conf={"spark.driver.host": "127.0.0.1", "spark.sql.shuffle.partitions": "2"},
+    )
+
+with DAG("killed", schedule=None, start_date=START, params={"table": ""}):
+    HudiMaintainIndexesOperator(task_id="maintain", table="{{ params.table }}", retries=0)
+
+with DAG("hudis_own", schedule=None, start_date=START, params={"table": ""}):
+    own = {"table": "{{ params.table }}", "backend": "native"}
+    chain(
+        HudiCreateIndexOperator(task_id="create", name="record_index", columns=["id"], **own),
+        HudiMaintainIndexesOperator(task_id="maintain", **own),
+        HudiCompactIndexesOperator(task_id="compact", **own),
+        HudiValidateIndexesOperator(task_id="validate", queries=0, where=["id = 'id-3'"], **own),
+        HudiDropIndexOperator(task_id="drop", index="record_index", **own),
+    )
