@@ -1,71 +1,44 @@
-"""Building and maintaining indexes, against the least that the same work could cost, in one run.
+"""Building and maintaining indexes: each measure beside what it is measured against, in one run.
 
-    python benchmarks/lifecycle.py [--rows 3000000] [--groups 1000] [--hudi]
+    python benchmarks/lifecycle.py [--short] [--rows 3000000] [--groups 1000]
 
-The table, web_sales-like and copy-on-write, is made once under .bench/ and kept. `--hudi` also lets Hudi
-build its own record and secondary index on a copy of it, which takes minutes.
+Prints ratios with their goals; seconds depend on the machine and on who else uses it, ratios less so. The
+tables are made once under .bench/ and kept. `--short` takes a tenth of the rows and file groups.
 """
 
 from __future__ import annotations
 
 import argparse
-import shutil
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
+from tables import COW, LOCK_PROVIDER, MOR, changed_rows, copy_of, kept_table, upsert
 
 from hudi_index import IndexedTable
 from hudi_index.spark.session import local_session
 from hudi_index.table import Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
-OPTIONS = {
-    "hoodie.table.name": "web_sales",
-    "hoodie.datasource.write.recordkey.field": "id",
-    "hoodie.datasource.write.partitionpath.field": "",
-    "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
-    "hoodie.table.ordering.fields": "sold_at",
-    "hoodie.bulkinsert.sort.mode": "NONE",
-    "hoodie.metadata.enable": "false",
-    "hoodie.embed.timeline.server": "false",
-    "hoodie.clean.automatic": "false",
-    "hoodie.upsert.shuffle.parallelism": "4",
-    "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider",
-}
-KINDS = {
+STATEMENTS = {
     "secondary_index": "CREATE INDEX by_customer ON t (customer)",
     "record_index": "CREATE INDEX record_index ON t (id)",
     "bitmap": "CREATE INDEX ships ON t USING bitmap (ship_mode)",
-    "column_stats": "CREATE INDEX stats ON t USING column_stats (price, sold_at)",
+    "column_stats": "CREATE INDEX stats ON t USING column_stats (sold_at, quantity, customer)",
+    "bloom_filters": "CREATE INDEX blooms ON t USING bloom_filters (customer)",
 }
 READ = {
     "secondary_index": ["_hoodie_record_key", "customer"],
     "record_index": ["_hoodie_record_key", "sold_at", "_hoodie_commit_time"],
     "bitmap": ["_hoodie_record_key", "ship_mode"],
-    "column_stats": ["price", "sold_at"],
 }
-
-
-def make_table(spark: SparkSession, path: Path, rows: int, groups: int) -> None:
-    """One bulk insert with one file group per task."""
-    frame = spark.range(0, rows, 1, groups).selectExpr(
-        "concat('order-', id) AS id",
-        f"concat('customer-', abs(hash(id)) % {max(1, rows // 150)}) AS customer",
-        "concat('mode-', id % 12) AS ship_mode",
-        "cast(abs(hash(id, 1)) % 100000 / 100 AS double) AS price",
-        "cast(1600000000000 + id * 1000 AS bigint) AS sold_at",
-        "repeat('x', 80) AS note",
-    )
-    options = {**OPTIONS, "hoodie.datasource.write.operation": "bulk_insert"}
-    options["hoodie.bulkinsert.shuffle.parallelism"] = str(groups)
-    frame.write.format("hudi").options(**options).mode("overwrite").save(str(path))
+ALL_READ = sorted({name for names in READ.values() for name in names})
+TOUCHED = 10
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -75,86 +48,130 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - started, result
 
 
-def read_only(spark: SparkSession, path: Path, columns: list[str]) -> int:
-    """pyarrow alone reading the same columns in the same Spark tasks: what no build can undercut."""
-    files = [str(path / piece.paths[0]) for piece in Snapshot.load(IndexedTable.open(path).storage).slices]
-    tasks = spark.sparkContext.defaultParallelism * 4
-
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
-        for batch in batches:
-            rows = [pq.read_table(name, columns=columns).num_rows for name in batch.column(0).to_pylist()]
-            yield pa.RecordBatch.from_pydict({"rows": pa.array([sum(rows)], pa.int64())})
-
-    names = spark.createDataFrame([(name,) for name in files], "name string").repartition(tasks)
-    found = names.mapInArrow(read, "rows long").groupBy().sum("rows").first()
-    assert found is not None
-    return int(found[0])
+def compare(name: str, ours: float, other: float, against: str, goal: str, unit: str = "s") -> None:
+    """Print one measure."""
+    figures = f"{ours:9.2f} {unit} / {other:8.2f} {unit}"
+    print(f"{name:<34} {figures} = {ours / other:6.2f}   goal {goal:<8} {against}", flush=True)
 
 
-def report(name: str, seconds: float, least: float | None = None, against: str = "") -> None:
-    ratio = f"{seconds / least:5.2f} x {against} ({least:.2f} s)" if least else ""
-    print(f"{name:<46} {seconds:7.2f} s  {ratio}", flush=True)
+def read_alone(spark: SparkSession, files: Sequence[str], columns: list[str] | None) -> int:
+    """pyarrow alone reading columns in Spark tasks, or footers for None: what no build can undercut."""
+
+    def read(names: Iterator[str]) -> Iterator[int]:
+        for name in names:
+            if columns is None:
+                yield pq.read_metadata(name).num_rows
+            else:
+                yield pq.read_table(name, columns=columns, use_threads=False).num_rows
+
+    tasks = min(len(files), spark.sparkContext.defaultParallelism * 4)
+    return int(spark.sparkContext.parallelize(files, tasks).mapPartitions(read).sum())
+
+
+def base_files(path: Path) -> dict[str, str]:
+    """Base files of the current slices by file id."""
+    slices = Snapshot.load(IndexedTable.open(path).storage).slices
+    return {each.group.file_id: str(path / each.base_path) for each in slices if each.base_path}
+
+
+def measure_create(spark: SparkSession, path: Path) -> dict[str, float]:
+    """Each kind against reading alone, then five at once against their sum."""
+    table, files = IndexedTable.open(path), list(base_files(path).values())
+    read_alone(spark, files, ALL_READ)  # starts the Python workers
+    spent = {}
+    for kind, statement in STATEMENTS.items():
+        least, _ = timed(lambda kind=kind: read_alone(spark, files, READ.get(kind)))
+        spent[kind], _ = timed(lambda statement=statement: table.sql(statement, spark=spark))
+        if kind in READ:
+            compare(f"create {kind}", spent[kind], least, "pyarrow alone, same columns", "<= 2")
+        elif kind == "column_stats":
+            compare(f"create {kind}", spent[kind], least, "reading footers alone", "<= 1.5")
+    for each in table.indexes():
+        table.drop(each.name)
+    together, _ = timed(lambda: table.create_all(list(STATEMENTS.values()), spark=spark))
+    compare("five indexes in one create", together, sum(spent.values()), "one by one", "<= 0.5")
+    return spent
+
+
+def measure_maintain(spark: SparkSession, path: Path, rows: int, groups: int) -> tuple[float, float]:
+    """Maintenance after an upsert of ten file groups; returns its seconds and the upsert's."""
+    table, before = IndexedTable.open(path), base_files(path)
+    changed = changed_rows(spark, path, rows, groups, TOUCHED, salt=1)
+    upserting, _ = timed(lambda: upsert(path, changed))
+    after = base_files(path)
+    touched = [name for group, name in after.items() if before[group] != name]
+    old = [before[group] for group, name in after.items() if before[group] != name]
+    files = [*touched, *old] or list(before.values())[: 2 * TOUCHED]
+    least, _ = timed(lambda: read_alone(spark, files, ALL_READ))
+    seconds, report = timed(lambda: table.maintain(spark=spark))
+    print(f"  {report.file_groups_changed} file groups, {report.rows_read} rows, {report.seconds}")
+    compare("maintain ten file groups", seconds, least, "reading them, old and new", "<= 3 +4s")
+    idle, _ = timed(lambda: table.maintain(spark=spark))
+    print(f"  again, nothing to do: {idle:.2f} s")
+    return seconds, upserting
+
+
+def measure_hudi(
+    spark: SparkSession, path: Path, rows: int, groups: int, ours: dict[str, float], ours_upsert: float
+) -> None:
+    """Hudi's own record and secondary index on a copy, an upsert with them on, and their size."""
+    spark.sql(f"CREATE TABLE web_sales USING hudi LOCATION '{path}'")
+    spark.conf.set("hoodie.write.lock.provider", LOCK_PROVIDER)
+    spark.conf.set("hoodie.metadata.enable", "true")
+    # Hudi's CREATE INDEX wants its metadata table to be there; not timed.
+    spark.sql("CALL create_metadata_table(table => 'web_sales')")
+    record, _ = timed(lambda: spark.sql("CREATE INDEX record_index ON web_sales (id)"))
+    secondary, _ = timed(lambda: spark.sql("CREATE INDEX by_customer ON web_sales (customer)"))
+    against = "Hudi's CREATE INDEX"
+    compare("create record_index", ours["record_index"], record, against, "")
+    compare("create secondary_index", ours["secondary_index"], secondary, against, "<= 0.125")
+    theirs = {
+        folder.name.split("_index")[0]: _bytes_below(folder) / 1e6
+        for folder in (path / ".hoodie/metadata").glob("*_index*")
+    }
+    mine = path.with_name(path.name.replace("-hudi", "-ours")) / ".hoodie/.index/mdt"
+    for name, folder in (("record", "record_index"), ("secondary", "secondary_index_by_customer")):
+        size = _bytes_below(mine / folder) / 1e6
+        compare(f"size of {name}_index", size, theirs[name], "Hudi's partition", "<= 0.75", "MB")
+    changed = changed_rows(spark, path, rows, groups, TOUCHED, salt=1)
+    options = {
+        "hoodie.metadata.enable": "true",
+        "hoodie.metadata.global.record.level.index.enable": "true",
+        "hoodie.metadata.index.secondary.enable": "true",
+    }
+    upserting, _ = timed(lambda: upsert(path, changed, **options))
+    compare("upsert + maintain", ours_upsert, upserting, "upsert with Hudi's indexes on", "<= 0.5")
+
+
+def _bytes_below(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
 def main() -> None:
-    """Make the table if need be, then measure."""
+    """Make the tables if need be, then measure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=3_000_000)
     parser.add_argument("--groups", type=int, default=1_000)
-    parser.add_argument("--hudi", action="store_true", help="also let Hudi build its own indexes")
+    parser.add_argument("--short", action="store_true", help="a tenth of the rows and file groups")
+    parser.add_argument("--no-hudi", action="store_true", help="leave Hudi's own indexes out")
     asked = parser.parse_args()
-    spark = local_session("bench", settings={"spark.log.level": "ERROR", "spark.driver.memory": "6g"})
-    kept = Path(".bench").absolute() / f"web_sales-{asked.rows}-{asked.groups}"
-    if not kept.exists():
-        report("make the table", timed(lambda: make_table(spark, kept, asked.rows, asked.groups))[0])
-    path = kept.with_name(kept.name + "-indexed")
-    shutil.rmtree(path, ignore_errors=True)
-    shutil.copytree(kept, path)
-    table = IndexedTable.open(path)
-    read_only(spark, path, ["customer"])  # starts the Python workers
-    singly = 0.0
-    for kind, statement in KINDS.items():
-        least, rows = timed(lambda kind=kind: read_only(spark, path, READ[kind]))
-        assert rows == asked.rows
-        seconds, done = timed(lambda statement=statement: table.sql(statement, spark=spark))
-        singly += seconds
-        report(f"create {kind}", seconds, least, "pyarrow alone")
-        print(f"{'':<46} {done.seconds}, {done.bytes_written / 1e6:.1f} MB")
-    changed = spark.read.format("hudi").load(str(path)).where("sold_at % 300000000 = 0").limit(10)
-    changed = changed.selectExpr(
-        "id", "'customer-new' AS customer", "ship_mode", "price", "sold_at + 1 AS sold_at", "note"
-    )
-    options = {**OPTIONS, "hoodie.datasource.write.operation": "upsert"}
-    seconds, _ = timed(lambda: changed.write.format("hudi").options(**options).mode("append").save(str(path)))
-    report("upsert of ten rows by Hudi", seconds)
-    seconds, done = timed(lambda: table.maintain(spark=spark))
-    report(f"maintain {done.file_groups_changed} file groups, {done.rows_read} rows", seconds)
-    print(f"{'':<46} {done.seconds}")
-    seconds, done = timed(lambda: table.maintain(spark=spark))
-    report("maintain again, nothing to do", seconds)
-    if asked.hudi:
-        build_hudis(spark, kept, singly)
+    rows, groups = (asked.rows // 10, asked.groups // 10) if asked.short else (asked.rows, asked.groups)
+    spark = local_session("bench", settings={"spark.log.level": "ERROR", "spark.driver.memory": "4g"})
+    for table_type in (COW, MOR):
+        kept = kept_table(spark, table_type, rows, groups)
+        print(f"\n{table_type}, {rows:,} rows, {groups:,} file groups")
+        path = copy_of(kept, "ours")
+        spent = measure_create(spark, path)
+        maintained, upserting = measure_maintain(spark, path, rows, groups)
+        if table_type == COW:
+            smaller = copy_of(kept_table(spark, COW, rows // 10, groups // 10), "small")
+            IndexedTable.open(smaller).create_all(list(STATEMENTS.values()), spark=spark)
+            less, _ = measure_maintain(spark, smaller, rows // 10, groups // 10)
+            compare("maintain, ten times the table", maintained, less, "the smaller table", "<= 1.3")
+            if not asked.no_hudi:
+                theirs = copy_of(kept, "hudi")
+                measure_hudi(spark, theirs, rows, groups, spent, upserting + maintained)
     spark.stop()
-
-
-def build_hudis(spark: SparkSession, kept: Path, ours: float) -> None:
-    """Hudi's own record and secondary index on a copy of the same table."""
-    path = kept.with_name(kept.name + "-hudi")
-    shutil.rmtree(path, ignore_errors=True)
-    shutil.copytree(kept, path)
-    spark.sql(f"CREATE TABLE web_sales USING hudi LOCATION '{path}'")
-    spark.conf.set("hoodie.write.lock.provider", OPTIONS["hoodie.write.lock.provider"])
-    spark.conf.set("hoodie.metadata.enable", "true")
-    record, _ = timed(lambda: spark.sql("CREATE INDEX record_index ON web_sales (id)"))
-    report("Hudi: create record_index", record)
-    secondary, _ = timed(lambda: spark.sql("CREATE INDEX by_customer ON web_sales (customer)"))
-    report("Hudi: create secondary index", secondary)
-    report("ours, all four one by one", ours, record + secondary, "Hudi's two")
-    for folder in sorted((path / ".hoodie/metadata").glob("*_index*")):
-        size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-        print(f"  Hudi's {folder.name}: {size / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":
