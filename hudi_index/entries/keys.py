@@ -47,9 +47,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_index.entries._buffers import bytes_of, from_buffers
+from hudi_index.entries._buffers import bytes_of
 from hudi_index.entries.decoding import decode_text
 from hudi_index.entries.encoding import encode_text
+from hudi_index.entries.words import crc32_of
 from hudi_index.errors import KeyCorruptError
 
 if TYPE_CHECKING:
@@ -68,7 +69,6 @@ __all__ = [
     "join_key",
     "join_keys",
     "lookup_part",
-    "lookup_parts",
     "owner_of",
     "owner_suffix",
     "partition_of",
@@ -188,31 +188,32 @@ def lookup_part(key: str, tail: int) -> str:
     return key.rsplit(SEPARATOR, tail)[0]
 
 
-def lookup_parts(keys: pa.Array[Any], tail: int) -> pa.Array[Any]:
-    """`lookup_part` of every key, which all have more parts than `tail`."""
-    if tail == 0 or not len(keys):
-        return keys
-    offsets, data = bytes_of(keys)
-    separators = np.flatnonzero(data == ord(SEPARATOR))
-    # Those up to a key's end, less the last `tail`: there its look-up part ends.
-    ends = separators[np.searchsorted(separators, offsets[1:]) - tail]
-    edges = np.zeros(len(data) + 1, dtype=np.int8)
-    edges[offsets[:-1]] += 1
-    edges[ends] -= 1
-    kept = data[np.cumsum(edges[:-1], dtype=np.int8).view(np.bool_)]
-    lengths = np.concatenate([[0], np.cumsum(ends - offsets[:-1])]).astype(np.int32)
-    return from_buffers(pa.string(), len(keys), lengths, kept)
-
-
 def shard_of(lookup: str, shards: int) -> int:
     """The shard of all keys with this look-up part: its CRC-32, modulo the number of shards."""
     return zlib.crc32(lookup.encode()) % shards
 
 
-def shards_of(lookups: pa.Array[Any], shards: int) -> npt.NDArray[np.int64]:
-    """`shard_of` of every look-up part."""
-    encoded: list[Any] = lookups.cast(pa.binary()).to_pylist()
-    return np.fromiter(map(zlib.crc32, encoded), dtype=np.int64, count=len(encoded)) % shards
+def shards_of(keys: pa.Array[Any], shards: int, tail: int = 0) -> npt.NDArray[np.int64]:
+    """`shard_of` of the look-up part of every key: all but its last `tail` parts."""
+    if not len(keys):
+        return np.empty(0, dtype=np.int64)
+    offsets, data = bytes_of(keys)
+    ends = _lookup_ends(offsets, data, tail) if tail else offsets[1:]
+    return crc32_of(data, offsets[:-1], ends).astype(np.int64) % shards
+
+
+def _lookup_ends(
+    offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8], tail: int
+) -> npt.NDArray[np.int64]:
+    """Where the look-up parts of keys end, which all have more parts than `tail`."""
+    separators = np.flatnonzero(data == ord(SEPARATOR))
+    each, rest = divmod(len(separators), len(offsets) - 1)
+    if not rest:
+        # As a rule all keys have equally many parts.
+        rows = separators.reshape(-1, each)
+        if np.all(rows[:, 0] >= offsets[:-1]) and np.all(rows[:, -1] < offsets[1:]):
+            return rows[:, each - tail]
+    return separators[np.searchsorted(separators, offsets[1:]) - tail]
 
 
 def successor(prefix: str) -> str | None:

@@ -13,9 +13,12 @@ compare as bytes whatever the column's type.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 __all__ = [
     "DELETED",
@@ -27,6 +30,7 @@ __all__ = [
     "PayloadType",
     "as_entries",
     "avro_schema_of",
+    "stored_schema",
     "tombstones",
 ]
 
@@ -93,20 +97,32 @@ _FIELDS: list[pa.Field[Any]] = [
 ENTRY_SCHEMA: pa.Schema = pa.schema(_FIELDS)
 
 
-def as_entries(entries: pa.Table, partition: str) -> pa.Table:
+def stored_schema(columns: Collection[str]) -> pa.Schema:
+    """ENTRY_SCHEMA without the payloads that are not among some columns.
+
+    Base files are written so: for every reader a column that a file lacks is null there, and the many fields
+    of absent payloads would be most of the work of writing a file, and most of its footer.
+    """
+    return pa.schema([each for each in ENTRY_SCHEMA if each.name not in PAYLOADS or each.name in columns])
+
+
+def as_entries(entries: pa.Table, partition: str, schema: pa.Schema = ENTRY_SCHEMA) -> pa.Table:
     """`entries` with every column of the schema, in its order; what is absent becomes null."""
-    length = entries.num_rows
+    length, given = entries.num_rows, entries.column_names
+    unknown = [name for name in given if name in PAYLOADS and name not in schema.names]
+    if unknown:
+        raise ValueError(f"entries of {partition} have {unknown}, others of the same file do not")
     columns: list[pa.Array[Any] | pa.ChunkedArray[Any]] = []
-    for field in ENTRY_SCHEMA:
+    for field in schema:
         if field.name == PARTITION:
             columns.append(pa.repeat(pa.scalar(partition, pa.string()), length))
-        elif field.name == DELETED and DELETED not in entries.column_names:
+        elif field.name == DELETED and DELETED not in given:
             columns.append(pa.repeat(pa.scalar(value=False), length))
-        elif field.name in entries.column_names:
+        elif field.name in given:
             columns.append(entries.column(field.name).cast(field.type))
         else:
             columns.append(pa.nulls(length, field.type))
-    return pa.Table.from_arrays(columns, schema=ENTRY_SCHEMA)
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def tombstones(keys: pa.Array[Any], partition: str) -> pa.Table:

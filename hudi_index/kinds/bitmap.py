@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from hudi_index.entries.encoding import NULL
-from hudi_index.entries.keys import OWNER_PARTS, SEPARATOR, join_keys, lookup_parts, owner_suffix
+from hudi_index.entries.keys import OWNER_PARTS, SEPARATOR, join_keys, owner_suffix
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.entries.schema import KEY, PAYLOADS, PayloadType
 from hudi_index.kinds._parts import CUT, entry_table, key_parts, owners_of, payload_fields, values_of
@@ -74,9 +74,10 @@ class Bitmap:
         """Describes one slice."""
         return BitmapBuilder(self, context)
 
-    def lookup_parts(self, keys: pa.Array[Any]) -> pa.Array[Any]:
-        """Column and value."""
-        return lookup_parts(keys, OWNER_PARTS)
+    @property
+    def key_tail(self) -> int:
+        """The owner: the entries of a column's value sit together."""
+        return OWNER_PARTS
 
     def lookup(self, constraint: Constraint) -> Lookup | None:
         """The bitmaps of the wanted values, and where nobody can tell."""

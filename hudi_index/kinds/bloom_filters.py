@@ -5,22 +5,22 @@
     shard      the column
     answers    =, IN, <=> and IS NULL
 
-Members are encoded values, null among them, by the 128 bit BLAKE2b digest of their UTF-8 bytes: equal rows
-give equal bytes, whatever the machine and the order. The filter is sized by the exact number of distinct
-values. A filter that was made in another way than `TYPE` says refutes nothing.
+Members are encoded values, null among them, by the 64 bit XXH3 digest of their UTF-8 bytes: equal rows give
+equal bytes, whatever the machine and the order. The filter is sized by the exact number of distinct values.
+A filter that was made in another way than `TYPE` says refutes nothing.
 """
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from rbloom import Bloom
+from xxhash import xxh3_64_intdigest as digest_of
 
-from hudi_index.entries.keys import OWNER_PARTS, SEPARATOR, lookup_parts, owner_suffix
+from hudi_index.entries.keys import OWNER_PARTS, SEPARATOR, owner_suffix
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.entries.schema import KEY, PAYLOADS, PayloadType
 from hudi_index.kinds._parts import entry_table, key_parts, owners_of, payload_fields, values_of
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["BloomFilters"]
 
 PAYLOAD = "BloomFilterMetadata"
-TYPE = "RBLOOM_1_BLAKE2B_128"
+TYPE = "RBLOOM_1_XXH3_64"
 """Names the layout of the bytes and the digest. Another layout gets another name."""
 
 _HEADER_BYTES = 8
@@ -76,9 +76,10 @@ class BloomFilters:
         """Describes one slice."""
         return BloomFiltersBuilder(self, context)
 
-    def lookup_parts(self, keys: pa.Array[Any]) -> pa.Array[Any]:
-        """The column: its entries sit together."""
-        return lookup_parts(keys, OWNER_PARTS)
+    @property
+    def key_tail(self) -> int:
+        """The owner: the entries of a column sit together."""
+        return OWNER_PARTS
 
     def lookup(self, constraint: Constraint) -> Lookup | None:
         """All filters of the column; None for anything but a list of values."""
@@ -97,12 +98,13 @@ class BloomFilters:
         owners, prefix = owners_of(covered), source.part + SEPARATOR
         payload = payload_fields(entries, PAYLOAD)
         filters = zip(payload["type"].to_pylist(), payload["bloomFilter"], strict=True)
+        members = [member.encode() for member in domain.members]
         refuted: set[FileGroupId] = set()
         keys: list[Any] = entries.column(KEY).to_pylist()
         for key, (made_by, data) in zip(keys, filters, strict=True):
             group = owners.get(key[len(prefix) :]) if key.startswith(prefix) else None
             found = _loaded(made_by, data.as_py()) if group else None
-            if group and found is not None and not any(member in found for member in domain.members):
+            if group and found is not None and not any(member in found for member in members):
                 refuted.add(group)
         return frozenset(refuted)
 
@@ -140,7 +142,7 @@ class BloomFiltersBuilder:
     def _filter(self, found: list[pa.Array[Any]]) -> bytes:
         members = pc.unique(pa.chunked_array(found, pa.string()))
         bloom = Bloom(max(len(members), 1), self._kind.false_positive_rate, digest_of)
-        bloom.update(members.to_pylist())
+        bloom.update(members.cast(pa.binary()).to_pylist())
         return bloom.save_bytes()
 
 
@@ -149,9 +151,3 @@ def _loaded(made_by: str | None, data: bytes | None) -> Bloom | None:
     if made_by != TYPE or data is None or len(data) <= _HEADER_BYTES:
         return None
     return Bloom.load_bytes(data, digest_of)
-
-
-def digest_of(member: str) -> int:
-    """The 128 bits by which a member is known."""
-    digest = hashlib.blake2b(member.encode(), digest_size=16).digest()
-    return int.from_bytes(digest, "little", signed=True)

@@ -12,7 +12,7 @@ as `_statistics` says. NaN is the largest value, as Spark orders it, and -0.0 is
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from hudi_index.entries.encoding import encode_array, encode_text, encode_value, key_type
-from hudi_index.entries.keys import OWNER_PARTS, SEPARATOR, lookup_parts, owner_suffix
+from hudi_index.entries.keys import OWNER_PARTS, SEPARATOR, owner_suffix
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.entries.schema import KEY, PAYLOADS, PayloadType
 from hudi_index.errors import UnencodableValueError
@@ -96,9 +96,10 @@ class ColumnStats:
         rest = tuple(source for source in self.sources if _certain(source, statistics) is None)
         return replace(self, sources=rest) if rest else None
 
-    def lookup_parts(self, keys: pa.Array[Any]) -> pa.Array[Any]:
-        """The column: its entries sit together."""
-        return lookup_parts(keys, OWNER_PARTS)
+    @property
+    def key_tail(self) -> int:
+        """The owner: the entries of a column sit together."""
+        return OWNER_PARTS
 
     def lookup(self, constraint: Constraint) -> Lookup | None:
         """All entries of the column."""
@@ -130,7 +131,11 @@ class ColumnStats:
         prefix = source.part + SEPARATOR
         keys: Any = entries.column(KEY)
         ends = pc.utf8_slice_codeunits(keys, len(prefix))
-        rows = pc.fill_null(pc.index_in(ends, value_set=owners), -1).to_numpy()
+        if len(ends) == len(owners) and pc.all(pc.equal(ends, owners)).as_py():
+            # The usual case: entries of just the covered file groups, in their order.
+            rows = np.arange(len(owners))
+        else:
+            rows = pc.fill_null(pc.index_in(ends, value_set=owners), -1).to_numpy()
         says_no = excluding(entries, domain) & (rows >= 0)
         says_no &= pc.starts_with(keys, prefix).to_numpy()
         refuted[rows[says_no]] = True
@@ -175,10 +180,7 @@ def _certain(source: Source, statistics: Mapping[str, ColumnStatistics | None]) 
 
 
 def _of_footer(known: ColumnStatistics, source: Source) -> Statistics:
-    bounds = [
-        _encoded_bound(each, source.name) for each in (known.minimum, known.maximum) if each is not None
-    ]
-    low, high = bounds if bounds else (None, None)
+    low, high = _encoded_bounds(known, source.name)
     return Statistics(low, high, known.value_count, known.null_count).with_short_bounds(source.data_type)
 
 
@@ -198,11 +200,16 @@ def _of_values(values: pa.Array[Any], column: str) -> Statistics:
     return Statistics(low, high, rows, nulls, nans, group_count=0)
 
 
-def _encoded_bound(value: pa.Scalar[Any], column: str) -> str:
-    if types.is_string(value.type):
+def _encoded_bounds(known: ColumnStatistics, column: str) -> tuple[str | None, str | None]:
+    low, high = known.minimum, known.maximum
+    if low is None or high is None:
+        return None, None
+    if types.is_string(low.type):
         # Without the detour over an array: there are two for each column of each file.
-        return encode_text(value.as_py())
-    return _encoded(value, column)
+        return encode_text(low.as_py()), encode_text(high.as_py())
+    both = [cast("Any", pa.repeat(cast("Any", bound), 1)) for bound in (low, high)]
+    found: list[Any] = encode_array(pa.concat_arrays(both), column).to_pylist()
+    return found[0], found[1]
 
 
 def _encoded(value: Any, column: str) -> str:

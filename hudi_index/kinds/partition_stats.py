@@ -26,7 +26,6 @@ from hudi_index.entries.keys import (
     SEPARATOR,
     join_key,
     lookup_part,
-    lookup_parts,
     owner_suffix,
     partition_part,
     split_key,
@@ -91,9 +90,10 @@ class PartitionStats:
             (PAYLOAD, payloads, PAYLOADS[PAYLOAD]),
         )
 
-    def lookup_parts(self, keys: pa.Array[Any]) -> pa.Array[Any]:
-        """The column: its entries sit together."""
-        return lookup_parts(keys, PARTITION_PARTS)
+    @property
+    def key_tail(self) -> int:
+        """The partition: the entries of a column sit together."""
+        return PARTITION_PARTS
 
     def lookup(self, constraint: Constraint) -> Lookup | None:
         """All entries of the column."""

@@ -20,7 +20,7 @@ Laws, which every kind's tests inherit (tests/engine/kinds/laws.py):
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -107,8 +107,9 @@ class IndexKind(Protocol):
         """What describes one slice. Every table it yields has `key`, `type` and at most one payload."""
         ...
 
-    def lookup_parts(self, keys: pa.Array[Any]) -> pa.Array[Any]:
-        """The part of each key that decides its shard."""
+    @property
+    def key_tail(self) -> int:
+        """How many parts at the end of a key don't decide its shard."""
         ...
 
     def lookup(self, constraint: Constraint) -> Lookup | None:

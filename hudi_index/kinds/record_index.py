@@ -26,8 +26,9 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from hudi_index.entries.encoding import encode_array
-from hudi_index.entries.keys import SEPARATOR, join_keys, lookup_parts, partition_part
+from hudi_index.entries.keys import SEPARATOR, join_keys, partition_part
 from hudi_index.entries.schema import KEY, PAYLOADS, PayloadType
+from hudi_index.entries.words import are_surely_distinct
 from hudi_index.kinds._numbers import without_entry
 from hudi_index.kinds._parts import Source, entry_table, key_parts, values_of
 from hudi_index.kinds._ranges import part_domain
@@ -99,9 +100,10 @@ class RecordIndex:
         """Describes one slice."""
         return RecordIndexBuilder(self, context)
 
-    def lookup_parts(self, keys: pa.Array[Any]) -> pa.Array[Any]:
-        """The record key, in a partitioned index with its partition."""
-        return lookup_parts(keys, _NUMBER_PARTS)
+    @property
+    def key_tail(self) -> int:
+        """The owner: the entries of a record key, in a partitioned index with its partition, sit together."""
+        return _NUMBER_PARTS
 
     def lookup(self, constraint: Constraint) -> Lookup | None:
         """The entries of the wanted record keys."""
@@ -173,7 +175,7 @@ class RecordIndexBuilder:
 
 def _one_of_each(rows: pa.Table) -> pa.Table:
     """Of each key the row with the largest ordering value, of those the one with the largest commit time."""
-    if pc.count_distinct(rows.column(KEY)).as_py() == rows.num_rows:
+    if are_surely_distinct(rows.column(KEY)):
         return rows
     # Nulls come last in either direction.
     ordered = rows.sort_by([(KEY, "ascending"), (_ORDERING, "descending"), (_INSTANT, "descending")])

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_index.entries.keys import SEPARATOR, join_keys, lookup_parts
+from hudi_index.entries.keys import SEPARATOR, join_keys
 from hudi_index.entries.schema import KEY, PayloadType
+from hudi_index.entries.words import are_surely_distinct
 from hudi_index.kinds._numbers import without_entry
 from hudi_index.kinds._parts import as_array, entry_table, key_parts, values_of
 from hudi_index.kinds._ranges import part_domain
@@ -75,9 +76,10 @@ class SecondaryIndex:
         """Describes one slice."""
         return SecondaryIndexBuilder(self, context)
 
-    def lookup_parts(self, keys: pa.Array[Any]) -> pa.Array[Any]:
-        """The secondary key."""
-        return lookup_parts(keys, _RECORD_PARTS)
+    @property
+    def key_tail(self) -> int:
+        """Record key and owner: the entries of a secondary key sit together."""
+        return _RECORD_PARTS
 
     def lookup(self, constraint: Constraint) -> Lookup | None:
         """The entries of the wanted values of the first column."""
@@ -134,21 +136,23 @@ class SecondaryIndexBuilder:
     def __init__(self, kind: SecondaryIndex, context: SliceContext) -> None:
         self._kind, self._context = kind, context
         self._found: list[pa.Array[Any]] = []
+        self._record_keys: list[pa.Array[Any]] = []
 
     def add(self, batch: pa.RecordBatch) -> Iterator[pa.Table]:
         """Take rows in; nothing is complete before the last, since any row may come again."""
         values = [key_parts(values_of(batch, source.column), source.name) for source in self._kind.sources]
         record_keys = key_parts(batch.column(RECORD_KEY), RECORD_KEY)
         self._found.append(join_keys([*values, record_keys, str(self._context.number)]))
+        self._record_keys.append(record_keys)
         return iter(())
 
     def finish(self) -> Iterator[pa.Table]:
         """One entry per value and record key."""
         keys = pa.chunked_array(self._found, pa.string())
-        if pc.count_distinct(keys).as_py() < len(keys):
-            yield entry_table(as_array(pc.unique(keys)), PayloadType.SECONDARY_INDEX)
-        else:
+        if are_surely_distinct(pa.chunked_array(self._record_keys, pa.string())):
             yield entry_table(keys, PayloadType.SECONDARY_INDEX)
+        else:
+            yield entry_table(as_array(pc.unique(keys)), PayloadType.SECONDARY_INDEX)
 
 
 def record_keys_of(entries: pa.Table) -> dict[str, frozenset[str]]:

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_index.entries.schema import KEY
+from hudi_index.entries.words import sort_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -97,18 +98,20 @@ def _sorted_pieces(gathered: dict[str, list[pa.Table]]) -> Iterator[Piece]:
     while gathered:
         _, tables = gathered.popitem()
         rows = pa.concat_tables(tables).combine_chunks()
-        targets = rows.column(TARGET).to_numpy()
         entries = rows.drop_columns([TARGET])
-        # Short numbers sort by radix.
+        order = sort_order(entries.column(KEY).combine_chunks())
+        targets = rows.column(TARGET).to_numpy()[order]
+        # Short numbers sort by radix, and keys stay in order.
         short = targets.astype(np.uint16) if targets.max() < 1 << 16 else targets
-        order = np.argsort(short, kind="stable")
-        ends = np.flatnonzero(np.diff(targets[order])) + 1
+        by_target = np.argsort(short, kind="stable")
+        order, targets = order[by_target], targets[by_target]
+        ends = np.flatnonzero(np.diff(targets)) + 1
         for start, stop in pairwise([0, *ends.tolist(), len(order)]):
-            mine = entries if stop - start == len(order) else entries.take(order[start:stop])
-            yield from _cut(int(targets[order[start]]), _by_key(mine))
+            yield from _cut(int(targets[start]), entries.take(order[start:stop]))
 
 
 def _by_key(entries: pa.Table) -> pa.Table:
+    # Arrow's sort makes use of runs that are sorted already.
     return entries.take(pc.sort_indices(entries.column(KEY)))
 
 

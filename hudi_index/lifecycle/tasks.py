@@ -11,9 +11,10 @@ Between the two steps somebody (Spark, or a list) brings the changes of one shar
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +28,7 @@ from hudi_index.lifecycle.runs import TARGET, Changes, Counts
 from hudi_index.metadata_table.reader import merged_slice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from hudi_index.kinds.files import IndexedSlice
     from hudi_index.kinds.protocol import IndexKind, SliceContext
@@ -36,17 +37,20 @@ if TYPE_CHECKING:
     from hudi_index.table import FileSlice
 
 __all__ = [
-    "Emitter",
+    "Described",
     "ItemPlan",
     "all_changes",
+    "as_changes",
     "changes_of",
     "changes_schema",
     "item_changes",
     "purge_of",
     "rows_after",
     "rows_before",
-    "with_notes",
 ]
+
+
+_ROWS_TOGETHER = 100_000
 
 
 def changes_schema(job: Job, partition: str) -> pa.Schema:
@@ -58,56 +62,78 @@ def changes_schema(job: Job, partition: str) -> pa.Schema:
     return pa.schema([*leading, *(ENTRY_SCHEMA.field(name) for name in names)])
 
 
-class Emitter:
-    """Gives changes their target and their partition's schema. One for all items of a task."""
+class Described(NamedTuple):
+    """Entries of one partition that are new or different, or gone."""
 
-    def __init__(self, job: Job) -> None:
-        self.job = job
-        self.schema_of = cache(partial(changes_schema, job))
+    partition: str
+    entries: pa.Table
+    is_deleted: bool = False
 
-    def upserts(self, kind: IndexKind, entries: pa.Table) -> Iterator[Changes]:
-        """Entries that are new or different."""
-        return self.rows(kind.partition, kind.lookup_parts, entries, is_deleted=False)
+    @classmethod
+    def gone(cls, partition: str, keys: pa.Array[Any]) -> Described:
+        """Entries that are gone, by their keys."""
+        return cls(partition, pa.table({KEY: keys}), is_deleted=True)
 
-    def deletes(self, kind: IndexKind, keys: pa.Array[Any]) -> Iterator[Changes]:
-        """Entries that are gone."""
-        return self.rows(kind.partition, kind.lookup_parts, pa.table({KEY: keys}), is_deleted=True)
 
-    def removals(self, kind: IndexKind, entries: pa.Table) -> Iterator[Changes]:
-        """Deletes that say what entries were: the write stage drops those that come again as they were."""
-        return self.rows(kind.partition, kind.lookup_parts, entries, is_deleted=True)
+def as_changes(
+    job: Job, described: Iterable[Described | Counts | IndexedSlice]
+) -> Iterator[Changes | Counts]:
+    """Entries with their targets and their partition's schema; so is what is to be noted in `files`.
 
-    def rows(
-        self,
-        partition: str,
-        lookup_parts: Callable[[pa.Array[Any]], pa.Array[Any]],
-        entries: pa.Table,
-        *,
-        is_deleted: bool,
-    ) -> Iterator[Changes]:
-        """Changes of one partition, whose shards the look-up parts of keys name."""
-        length = entries.num_rows
-        if length == 0:
-            return
-        first, shards = self.job.places[partition]
-        targets: pa.Array[Any] = pa.repeat(pa.scalar(first, pa.int32()), length)
-        if shards > 1:
-            keys = entries.column(KEY).combine_chunks()
-            targets = pa.array((shards_of(lookup_parts(keys), shards) + first).astype(np.int32))
-        columns: dict[str, Any] = {
-            TARGET: targets,
-            DELETED: pa.repeat(pa.scalar(value=is_deleted), length),
-        }
-        schema = self.schema_of(partition)
-        arrays = [
-            columns[field.name]
-            if field.name in columns
-            else _as_type(entries.column(field.name), field.type)
-            if field.name in entries.column_names
-            else pa.nulls(length, field.type)
-            for field in schema
-        ]
-        yield Changes(partition, pa.Table.from_arrays(arrays, schema=schema))
+    Those of many file groups together: per call it would cost more than per entry.
+    """
+    schema_of = cache(partial(changes_schema, job))
+    tails = {kind.partition: kind.key_tail for kind in (*job.kept_kinds, *job.new_kinds)}
+    noted: list[IndexedSlice] = []
+    held: dict[tuple[str, bool, tuple[str, ...]], list[pa.Table]] = defaultdict(list)
+    rows = 0
+
+    def released() -> Iterator[Changes]:
+        for (partition, is_deleted, _), tables in held.items():
+            entries = pa.concat_tables(tables).combine_chunks()
+            places = job.places[partition]
+            targets = _targets(entries.column(KEY), *places, tails.get(partition, 0))
+            yield Changes(partition, _changed(schema_of(partition), entries, targets, is_deleted=is_deleted))
+        held.clear()
+
+    for each in described:
+        if isinstance(each, Counts):
+            yield each
+        elif isinstance(each, Described):
+            if each.entries.num_rows:
+                shape = (each.partition, each.is_deleted, tuple(each.entries.column_names))
+                held[shape].append(each.entries)
+                rows += each.entries.num_rows
+            if rows >= _ROWS_TOGETHER:
+                yield from released()
+                rows = 0
+        else:
+            noted.append(each)
+    if noted:
+        entries = files.entries_of(noted)
+        held[files.PARTITION, False, tuple(entries.column_names)].append(entries)
+    yield from released()
+
+
+def _targets(keys: pa.ChunkedArray[Any], first: int, shards: int, tail: int) -> pa.Array[Any]:
+    if shards == 1:
+        return pa.repeat(pa.scalar(first, pa.int32()), len(keys))
+    found = shards_of(keys.combine_chunks(), shards, tail) + first
+    return pa.array(found.astype(np.int32))
+
+
+def _changed(schema: pa.Schema, entries: pa.Table, targets: pa.Array[Any], *, is_deleted: bool) -> pa.Table:
+    length = entries.num_rows
+    columns: dict[str, Any] = {TARGET: targets, DELETED: pa.repeat(pa.scalar(value=is_deleted), length)}
+    arrays = [
+        columns[field.name]
+        if field.name in columns
+        else _as_type(entries.column(field.name), field.type)
+        if field.name in entries.column_names
+        else pa.nulls(length, field.type)
+        for field in schema
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def _as_type(values: pa.ChunkedArray[Any], kind: pa.DataType) -> pa.ChunkedArray[Any]:
@@ -166,21 +192,21 @@ def _rows(
 
 
 def changes_of(
-    emitter: Emitter,
+    job: Job,
     item: WorkItem,
     before: Iterable[pa.RecordBatch],
     after: Iterable[pa.RecordBatch],
     known_before: Known = FROM_ROWS,
     known_after: Known = FROM_ROWS,
-) -> Iterator[Changes | Counts | IndexedSlice]:
+) -> Iterator[Described | Counts | IndexedSlice]:
     """The changes that one file group needs; each of its two states is read once, for all kinds.
 
     A file group of up to `rows_at_once` rows is compared here. Of a larger one all that was is sent as
     removed, with its content, and all that is as added; the write stage, which gets both side by side, drops
     what is equal. So entries of no more than that many rows are held, apart from kinds that sum rows up.
     """
-    job, plan = emitter.job, ItemPlan.of(emitter.job, item)
-    compared = _Compared(emitter, plan.diffed)
+    plan = ItemPlan.of(job, item)
+    compared = _Compared(plan.diffed)
     counted, limit = _Counted(), job.rows_at_once
     for place, entries in _described(
         plan.kinds_before, item.context, counted.through(before), limit, known_before
@@ -189,35 +215,38 @@ def changes_of(
             yield from compared.take(place, old=entries, is_large=counted.rows > limit)
         else:
             keys = entries.column(KEY).combine_chunks()
-            yield from emitter.deletes(plan.kinds_before[place], keys)
+            yield Described.gone(plan.kinds_before[place].partition, keys)
     seen = counted.rows
     for place, entries in _described(
         plan.kinds_after, item.context, counted.through(after), limit, known_after
     ):
         if place < len(plan.built):
-            yield from emitter.upserts(plan.built[place], entries)
+            yield Described(plan.built[place].partition, entries)
         else:
             is_large = counted.rows - seen > limit
             yield from compared.take(place - len(plan.built), new=entries, is_large=is_large)
     yield from compared.finish()
     if item.is_changed:
         rows = counted.rows - seen if known_after.row_count is None else known_after.row_count
-        yield from _files_changes(item, emitter, rows)
+        yield _files_change(job, item, rows)
     yield Counts({"rows_read": counted.rows})
 
 
 class _Compared:
     """The entries of a slice as it was and as it is: held and compared, or passed on if they are many."""
 
-    def __init__(self, emitter: Emitter, kinds: Sequence[IndexKind]) -> None:
-        self._emitter, self._kinds, self._is_large = emitter, kinds, False
+    def __init__(self, kinds: Sequence[IndexKind]) -> None:
+        self._kinds, self._is_large = kinds, False
         self._old: list[list[pa.Table]] = [[] for _ in kinds]
         self._new: list[list[pa.Table]] = [[] for _ in kinds]
 
     def take(
         self, place: int, *, old: pa.Table | None = None, new: pa.Table | None = None, is_large: bool
-    ) -> Iterator[Changes]:
-        """Take in entries of one kind."""
+    ) -> Iterator[Described]:
+        """Take in entries of one kind.
+
+        What was is passed on with its content: the write stage drops what comes again as it was.
+        """
         self._old[place] += [] if old is None else [old]
         self._new[place] += [] if new is None else [new]
         self._is_large |= is_large
@@ -225,20 +254,20 @@ class _Compared:
             return
         for kind, was, becomes in zip(self._kinds, self._old, self._new, strict=True):
             for entries in was:
-                yield from self._emitter.removals(kind, entries)
+                yield Described(kind.partition, entries, is_deleted=True)
             for entries in becomes:
-                yield from self._emitter.upserts(kind, entries)
+                yield Described(kind.partition, entries)
             was.clear()
             becomes.clear()
 
-    def finish(self) -> Iterator[Changes]:
+    def finish(self) -> Iterator[Described]:
         """The difference, if the entries were not passed on."""
         if self._is_large:
             return
         for kind, was, becomes in zip(self._kinds, self._old, self._new, strict=True):
             upserts, deletes = diff_entries(_joined(was), _joined(becomes))
-            yield from self._emitter.upserts(kind, upserts)
-            yield from self._emitter.deletes(kind, deletes)
+            yield Described(kind.partition, upserts)
+            yield Described.gone(kind.partition, deletes)
 
 
 def _described(
@@ -266,13 +295,13 @@ def _described(
             yield place, entries
 
 
-def item_changes(emitter: Emitter, item: WorkItem) -> Iterator[Changes | Counts | IndexedSlice]:
+def item_changes(job: Job, item: WorkItem) -> Iterator[Described | Counts | IndexedSlice]:
     """The changes that one file group needs, its rows read here, as far as footers don't tell."""
-    job, plan = emitter.job, ItemPlan.of(emitter.job, item)
+    plan = ItemPlan.of(job, item)
     before = known_of(job, item.before, plan.kinds_before)
     after = known_of(job, item.after, plan.kinds_after)
     return changes_of(
-        emitter,
+        job,
         item,
         _rows(job, item.before, before.of_rows(plan.kinds_before)),
         _rows(job, item.after, after.of_rows(plan.kinds_after), is_counted=after.row_count is None),
@@ -283,21 +312,7 @@ def item_changes(emitter: Emitter, item: WorkItem) -> Iterator[Changes | Counts 
 
 def all_changes(job: Job, items: Iterable[WorkItem]) -> Iterator[Changes | Counts]:
     """The changes that several file groups need."""
-    emitter = Emitter(job)
-    return with_notes(emitter, (each for item in items for each in item_changes(emitter, item)))
-
-
-def with_notes(
-    emitter: Emitter, changes: Iterable[Changes | Counts | IndexedSlice]
-) -> Iterator[Changes | Counts]:
-    """Changes, with what is to be noted in `files` as changes too: many at once cost little more than one."""
-    noted = []
-    for each in changes:
-        if isinstance(each, files.IndexedSlice):
-            noted.append(each)
-        else:
-            yield each
-    yield from emitter.rows(files.PARTITION, _whole, files.entries_of(noted), is_deleted=False)
+    return as_changes(job, (each for item in items for each in item_changes(job, item)))
 
 
 @dataclass
@@ -310,35 +325,33 @@ class _Counted:
             yield batch
 
 
-def _files_changes(item: WorkItem, emitter: Emitter, rows: int) -> Iterator[Changes | IndexedSlice]:
-    number, schema_id = item.context.number, emitter.job.schema_id
+def _files_change(job: Job, item: WorkItem, rows: int) -> Described | IndexedSlice:
     if item.after is not None:
-        yield files.IndexedSlice.of(item.after, number=number, row_count=rows, schema_id=schema_id)
-        return
+        number = item.context.number
+        return files.IndexedSlice.of(item.after, number=number, row_count=rows, schema_id=job.schema_id)
     group = item.context.group
     gone: pa.Array[Any] = pa.array([owner_suffix(group.partition_path, group.file_id)], pa.string())
-    yield from emitter.rows(files.PARTITION, _whole, pa.table({KEY: gone}), is_deleted=True)
+    return Described.gone(files.PARTITION, gone)
 
 
-def _whole(keys: pa.Array[Any]) -> pa.Array[Any]:
-    return keys
-
-
-def purge_of(job: Job, place: int, piece: MetadataSlice) -> Iterator[Changes]:
+def purge_of(job: Job, place: int, piece: MetadataSlice) -> Iterator[Changes | Counts]:
     """Removes a shard's entries of owners whose old slice is not read; their present ones come anew."""
+    return as_changes(job, _purged(job, place, piece))
+
+
+def _purged(job: Job, place: int, piece: MetadataSlice) -> Iterator[Described]:
     partition = job.targets[place].partition
     kinds = [kind for kind in job.kept_kinds if kind.partition == partition]
     suffixes = {kind.owner_suffix(item.context) for kind in kinds for item in job.items if item.is_lost}
     if not suffixes:
         return
-    emitter = Emitter(job)
     # A kind's suffixes have one number of parts, so a key's own is found without trying them all.
     parts = next(iter(suffixes)).count(SEPARATOR)
-    payloads = [name for name in emitter.schema_of(partition).names if name in PAYLOADS]
+    payloads = [name for name in changes_schema(job, partition).names if name in PAYLOADS]
     for table in merged_slice(job.writer.storage, piece, [TYPE, *payloads]):
         keys = table.column(KEY).to_pylist()
         mine = [SEPARATOR + SEPARATOR.join(str(key).rsplit(SEPARATOR, parts)[1:]) in suffixes for key in keys]
-        yield from emitter.removals(kinds[0], table.filter(pa.array(mine, pa.bool_())))
+        yield Described(partition, table.filter(pa.array(mine, pa.bool_())), is_deleted=True)
 
 
 def _joined(tables: list[pa.Table]) -> pa.Table:

@@ -46,9 +46,10 @@ def write_base_file(
     file_id: str,
     requested_time: str,
     write_token: str,
+    schema: pa.Schema,
     entries: Iterable[pa.Table],
 ) -> WriteStat:
-    """Write a base file from tables that are sorted by key, one after the other."""
+    """Write a base file from tables of a schema that are sorted by key, one after the other."""
     name = base_file_name(file_id, requested_time, write_token)
     path = f"{partition}/{name}"
     rows, last = 0, None
@@ -56,7 +57,7 @@ def write_base_file(
         storage.open_output(path) as sink,
         pq.ParquetWriter(
             sink,
-            ENTRY_SCHEMA,
+            schema,
             compression="zstd",
             use_dictionary=cast("bool", [PARTITION, TYPE, DELETED]),  # the stubs don't know the list form
             column_encoding={KEY: "DELTA_BYTE_ARRAY"},
@@ -105,6 +106,12 @@ class BaseFile:
         """How many row groups the file has."""
         return len(self.lows)
 
+    @property
+    def columns(self) -> list[str]:
+        """The columns of ENTRY_SCHEMA that the file has; the others are null."""
+        names: list[str] = self.metadata.schema.to_arrow_schema().names
+        return names
+
     def row_groups_of(self, low: str, high: str | None) -> range:
         """The row groups that may hold keys in [low, high)."""
         first = bisect_left(self.highs, low)
@@ -118,12 +125,17 @@ class BaseFile:
                 file = pq.ParquetFile(
                     source, metadata=self.metadata, page_checksum_verification=True, pre_buffer=False
                 )
-                return file.read_row_group(group, columns=list(columns), use_threads=False)
+                found = file.read_row_group(group, columns=list(columns), use_threads=False)
         except FileNotFoundError:
             raise MissingFileError(path=self.storage.uri_of(self.path)) from None
         except (pa.ArrowException, OSError) as error:
             reason = f"row group {group} can't be read ({error})"
             raise EntryCorruptError(path=self.storage.uri_of(self.path), reason=reason) from error
+        for name in columns:
+            if name not in found.column_names:
+                field = ENTRY_SCHEMA.field(name)
+                found = found.append_column(field, pa.nulls(found.num_rows, field.type))
+        return found.select(list(columns))
 
 
 def _bounds(metadata: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:

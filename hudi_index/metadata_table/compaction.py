@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from hudi_index.metadata_table.commit_metadata import CompactionOperation, compaction_plan
 from hudi_index.metadata_table.layout import parse_data_file
-from hudi_index.metadata_table.reader import merged_slice
+from hudi_index.metadata_table.reader import compacted_slice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -75,5 +75,5 @@ def encode_plan(slices: Iterable[FileSlice]) -> bytes:
 
 def compact_slice(writer: ShardWriter, piece: FileSlice, *, write_token: str = "0-0-0") -> WriteStat:
     """Write the new base file of one shard."""
-    entries = merged_slice(writer.storage, piece)
+    entries = compacted_slice(writer.storage, piece)
     return writer.write_base(piece.partition, piece.shard, entries, write_token=write_token)

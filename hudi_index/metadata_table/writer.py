@@ -7,12 +7,13 @@ tokens; the commit takes the statistics of one and deletes the other.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_index.entries.schema import DELETED, KEY, as_entries, tombstones
+from hudi_index.entries.schema import DELETED, KEY, as_entries, stored_schema, tombstones
 from hudi_index.metadata_table.base_file import write_base_file
 from hudi_index.metadata_table.layout import file_id_of
 from hudi_index.metadata_table.log_file import write_log_file
@@ -43,13 +44,18 @@ class ShardWriter:
         self, partition: str, shard: int, entries: Iterable[pa.Table], *, write_token: str = "0-0-0"
     ) -> WriteStat:
         """Write a shard anew, from tables sorted by key. It must not have files yet, or be compacted."""
+        tables = iter(entries)
+        # All have the payloads of the first.
+        first = next(tables, pa.table({KEY: pa.array([], pa.string())}))
+        schema = stored_schema(first.column_names)
         return write_base_file(
             self.storage,
             partition=partition,
             file_id=self.file_id(partition, shard),
             requested_time=self.requested_time,
             write_token=write_token,
-            entries=(as_entries(table, partition) for table in entries),
+            schema=schema,
+            entries=(as_entries(table, partition, schema) for table in chain([first], tables)),
         )
 
     def write_log(

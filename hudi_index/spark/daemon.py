@@ -8,12 +8,16 @@ Each Python task also makes all path importers forget what they know, and those 
 directory again at once. Spark ships its own Python as such a file; here all of it is imported before, so
 the importers are not needed any more. What is imported later makes new ones.
 
+After each task a worker collects garbage, among all that was ever imported: a tenth of a second, in which it
+also gets its own copy of that memory. What is here before the fork is no garbage, so it is set aside.
+
 The package has to be installed for whichever Python the executors run: an archive or `--py-files` comes too
 late, since files of the job reach a worker after its fork.
 """
 
 from __future__ import annotations
 
+import gc
 import sys
 
 import pyspark.sql.pandas.functions
@@ -34,4 +38,5 @@ def _forget_zip_files() -> None:
 
 if __name__ == "__main__":
     _forget_zip_files()
+    gc.freeze()
     daemon.manager()  # type: ignore[no-untyped-call]

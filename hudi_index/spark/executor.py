@@ -65,7 +65,8 @@ class SparkExecutor:
             parts.append(as_pieces(pieces_of_slices(self.spark, job, for_spark, tasks, done)))
         if purges:
             parts.append(self._purge_changes(job, purges))
-        pieces = self.spark.sparkContext.union(parts)
+        # What is united passes through one more Python worker.
+        pieces = parts[0] if len(parts) == 1 else self.spark.sparkContext.union(parts)
         # As many as read, or each writes one: a Python task costs more than a small shard.
         writers = min(len(job.targets), tasks_for(self.spark, job.items))
         written = shuffled(pieces, writers).mapPartitions(_write(replace(job, items=())))

@@ -27,7 +27,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from hudi_index.errors import UnsupportedExpressionError
 from hudi_index.lifecycle.executor import ExpressionFacts
 from hudi_index.lifecycle.runs import Piece, pieces_of
-from hudi_index.lifecycle.tasks import Emitter, changes_of, rows_after, rows_before, with_notes
+from hudi_index.lifecycle.tasks import as_changes, changes_of, rows_after, rows_before
 from hudi_index.table import RECORD_KEY, ROW_POSITION
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from hudi_index.kinds.files import IndexedSlice
     from hudi_index.lifecycle.job import Job, WorkItem
     from hudi_index.lifecycle.runs import Changes, Counts
+    from hudi_index.lifecycle.tasks import Described
 
 __all__ = [
     "as_pieces",
@@ -185,16 +186,15 @@ def _with_side(rows: pa.RecordBatch, side: int, schema: pa.Schema) -> pa.RecordB
 
 
 def _build(job: Job, done: Accumulator[int]) -> Any:
-    def of_items(emitter: Emitter, rows: _Sides) -> Iterator[Changes | Counts | IndexedSlice]:
+    def of_items(rows: _Sides) -> Iterator[Described | Counts | IndexedSlice]:
         while rows.opened is not None:
             item = pickle.loads(rows.opened)
             rows.advance()
-            yield from changes_of(emitter, item, rows.take(_BEFORE), rows.take(_AFTER))
+            yield from changes_of(job, item, rows.take(_BEFORE), rows.take(_AFTER))
             done.add(1)
 
     def changes(batches: Iterable[pa.RecordBatch]) -> Iterator[Changes | Counts]:
-        emitter = Emitter(job)
-        return with_notes(emitter, of_items(emitter, _Sides(batches)))
+        return as_changes(job, of_items(_Sides(batches)))
 
     return changes
 

@@ -22,7 +22,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, functions
 
 from hudi_index.errors import ConflictError, UnsupportedTableError, UserError
-from hudi_index.lifecycle.tasks import Emitter, ItemPlan, changes_of, with_notes
+from hudi_index.lifecycle.tasks import ItemPlan, as_changes, changes_of
 from hudi_index.spark.expressions import pieces_by, with_expressions
 from hudi_index.table import RECORD_KEY
 from hudi_index.table.record_keys import reason_against_computing
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from hudi_index.kinds.files import IndexedSlice
     from hudi_index.lifecycle.job import Job, WorkItem
     from hudi_index.lifecycle.runs import Changes, Counts
+    from hudi_index.lifecycle.tasks import Described
     from hudi_index.table import FileGroupId, FileSlice
 
 __all__ = ["NoHudiError", "SliceChangedError", "pieces_of_slices", "refuse_changed_logs"]
@@ -292,20 +293,17 @@ class _ChosenSlices:
 
 
 def _build(job: Job, done: Accumulator[int]) -> Any:
-    def of_items(
-        emitter: Emitter, batches: Iterable[pa.RecordBatch]
-    ) -> Iterator[Changes | Counts | IndexedSlice]:
+    def of_items(batches: Iterable[pa.RecordBatch]) -> Iterator[Described | Counts | IndexedSlice]:
         for data, rows in _runs_of(batches):
             item = pickle.loads(data)
             columns = job.columns_to_read(ItemPlan.of(job, item).kinds_after)
             extra = [each.column for each in job.expressions]
             arranged = job.reader.rows(item.after, columns).arranged(rows, extra)
-            yield from changes_of(emitter, item, (), arranged)
+            yield from changes_of(job, item, (), arranged)
             done.add(1)
 
     def changes(batches: Iterable[pa.RecordBatch]) -> Iterator[Changes | Counts]:
-        emitter = Emitter(job)
-        return with_notes(emitter, of_items(emitter, batches))
+        return as_changes(job, of_items(batches))
 
     return changes
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -331,10 +332,7 @@ def _coalesced(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _positions(start: int, count: int) -> pa.Array[Any]:
-    ones: Any = pa.repeat(pa.scalar(1, pa.int64()), count)
-    before: Any = start - 1
-    found: pa.Array[Any] = pc.cumulative_sum(ones, start=before)
-    return found
+    return pa.array(np.arange(start, start + count))
 
 
 def _as_type(array: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:

@@ -25,7 +25,7 @@ from hudi_index.entries.schema import KEY, PAYLOADS, TYPE
 from hudi_index.errors import CorruptError, MissingSliceFileError
 from hudi_index.kinds import SliceContext, files
 from hudi_index.lifecycle.runs import METRICS, TARGET, Counts
-from hudi_index.lifecycle.tasks import Emitter, changes_of, rows_after, with_notes
+from hudi_index.lifecycle.tasks import as_changes, changes_of, rows_after
 from hudi_index.metadata_table.reader import merged_slice
 from hudi_index.table import FileGroupId
 
@@ -87,9 +87,8 @@ def rebuilt_rows(work: ContentWork, item: WorkItem) -> Iterator[pa.RecordBatch]:
     """The entries that a file group's slice gives now."""
     try:
         # From the rows alone: what footers say was taken for true when the entries were made.
-        emitter = Emitter(work.job)
-        changes = changes_of(emitter, item, iter(()), rows_after(work.job, item))
-        for each in with_notes(emitter, changes):
+        changes = changes_of(work.job, item, iter(()), rows_after(work.job, item))
+        for each in as_changes(work.job, changes):
             if isinstance(each, Counts):
                 yield from _notes([each.amounts])
             else:

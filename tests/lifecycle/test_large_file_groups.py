@@ -16,7 +16,7 @@ from hudi_index.lifecycle import LocalExecutor
 from hudi_index.lifecycle.job import Job, Target, WorkItem
 from hudi_index.lifecycle.maintain import maintain
 from hudi_index.lifecycle.runs import TARGET, Changes, merged, pieces_of
-from hudi_index.lifecycle.tasks import Emitter, changes_of
+from hudi_index.lifecycle.tasks import changes_of
 from hudi_index.lifecycle.writing import surviving_changes
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.metadata_table.log_file import load_log_file
@@ -109,9 +109,9 @@ def large_job(rows_at_once: int) -> tuple[Job, WorkItem]:
 
 def test_large_file_group_is_described_in_bounded_memory() -> None:
     job, item = large_job(rows_at_once=2 * ROWS)
-    streamed = peak_of(changes_of(Emitter(job), item, rows(1), rows(1)))
+    streamed = peak_of(changes_of(job, item, rows(1), rows(1)))
     job, item = large_job(rows_at_once=10 * BATCHES * ROWS)
-    compared = peak_of(changes_of(Emitter(job), item, rows(1), rows(1)))
+    compared = peak_of(changes_of(job, item, rows(1), rows(1)))
     assert streamed < compared / 5
 
 

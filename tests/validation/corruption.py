@@ -121,7 +121,7 @@ def shifted(data: bytes) -> bytes:
 def emptied(_: bytes) -> bytes:
     """A Bloom filter of something else."""
     bloom = Bloom(10, 0.01, digest_of)
-    bloom.update(["nothing", "of", "the", "kind"])
+    bloom.update([b"nothing", b"of", b"the", b"kind"])
     return bloom.save_bytes()
 
 

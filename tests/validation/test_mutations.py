@@ -344,7 +344,7 @@ def test_entries_of_a_slice_that_is_gone_but_said_to_be_current_are_found(tmp_pa
         (
             "bloom_filters",
             rewritten("bloom_filters", changed("n$us$g1", BLOOM, bloomFilter=emptied)),
-            "n = 101",
+            "n = 102",
         ),
     ],
     ids=["secondary_index behind bitmap", "bloom_filters behind column_stats"],

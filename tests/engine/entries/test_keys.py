@@ -26,7 +26,6 @@ from hudi_index.entries import (
     join_key,
     join_keys,
     lookup_part,
-    lookup_parts,
     owner_of,
     owner_suffix,
     partition_of,
@@ -169,7 +168,7 @@ def test_lookup_part_of_each_grammar_is_what_a_look_up_knows(
     assert lookup_part(secondary, RECORD_PARTS) == join_key(encoded, encoded)
     assert lookup_part(join_key(encoded, partition_part(value)), PARTITION_PARTS) == encoded
     for tail in (0, PARTITION_PARTS, OWNER_PARTS, RECORD_PARTS):
-        assert lookup_parts(pa.array([secondary]), tail).to_pylist() == [lookup_part(secondary, tail)]
+        assert shards_of(pa.array([secondary]), 1000, tail) == [shard_of(lookup_part(secondary, tail), 1000)]
 
 
 @given(st.lists(texts, max_size=6), st.integers(1, 1000))
@@ -177,6 +176,14 @@ def test_shards_of_an_array_equal_shards_one_by_one(values: list[str], shards: i
     found = shards_of(pa.array(values, pa.string()), shards).tolist()
     assert found == [shard_of(value, shards) for value in values]
     assert all(0 <= shard < shards for shard in found)
+
+
+@given(st.lists(st.lists(texts, min_size=3, max_size=5), max_size=6))
+def test_shards_of_keys_with_any_number_of_parts(rows: list[list[str]]) -> None:
+    keys = [join_key(*encode_values(parts, pa.string())) for parts in rows]
+    for tail in (0, 1, 2):
+        found = shards_of(pa.array(keys, pa.string()), 1000, tail).tolist()
+        assert found == [shard_of(lookup_part(key, tail), 1000) for key in keys]
 
 
 def test_shard_of_a_lookup_is_its_crc() -> None:

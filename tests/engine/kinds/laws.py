@@ -165,7 +165,7 @@ def content_of(kind: IndexKind, entries: pa.Table) -> dict[str, Any]:
 def read_from(kind: IndexKind, entries: pa.Table, lookup: Lookup) -> pa.Table:
     """What a reader of several shards would find: a range with a shard's part looks nowhere else."""
     keys: list[Any] = entries.column(KEY).to_pylist()
-    shards = shards_of(kind.lookup_parts(entries.column(KEY).combine_chunks()), SHARDS)
+    shards = shards_of(entries.column(KEY).combine_chunks(), SHARDS, kind.key_tail)
     wanted = [
         any(
             is_in(key, each) and (part is None or shard_of(part, SHARDS) == shard)
@@ -238,7 +238,7 @@ def no_entries(kind: IndexKind) -> pa.Table:
 
 
 def by_shard(kind: IndexKind, entries: pa.Table) -> list[pa.Table]:
-    shards = shards_of(kind.lookup_parts(entries.column(KEY).combine_chunks()), SHARDS)
+    shards = shards_of(entries.column(KEY).combine_chunks(), SHARDS, kind.key_tail)
     return [entries.filter(pa.array(shards == shard)) for shard in range(SHARDS)]
 
 
