@@ -26,6 +26,7 @@ __all__ = [
     "EntryCorruptError",
     "HudiIndexError",
     "IndexExistsError",
+    "IndexesMovedError",
     "InvalidDefinitionError",
     "InvalidNameError",
     "InvalidOptionError",
@@ -311,6 +312,14 @@ class CommitConflictError(ConflictError):
     def __init__(self, *, instant: str, winner: str) -> None:
         self.instant, self.winner = instant, winner
         super().__init__(f"commit {instant} was not made: {winner} took over; retry from the new state")
+
+
+class IndexesMovedError(ConflictError):
+    """Another commit was made to the indexes after they were looked at."""
+
+    def __init__(self, *, uri: str) -> None:
+        self.uri = uri
+        super().__init__(f"the indexes at {uri} were changed after they were looked at; retry")
 
 
 class StateConflictError(ConflictError):

@@ -149,6 +149,18 @@ def _build(
 ) -> None:
     """Build indexes, some of them `again`, by id."""
     state = IndexedState.load(storage, MetadataTable.of(storage))
+    bring_up_to_date(
+        state, executor, report, new=stored, replaced=lambda seen: _partitions_in_the_way(seen, stored, again)
+    )
+    for definition in stored:
+        Catalog(storage).change_state(definition.name, IndexState.READY, index_id=definition.id)
+        report.indexes.append(definition.name)
+
+
+def _partitions_in_the_way(
+    state: IndexedState, stored: Sequence[IndexDefinition], again: Collection[str]
+) -> list[str]:
+    """The partitions that can't be added to."""
     replaced: dict[str, None] = {}
     for definition in stored:
         shares = any(each.partition == definition.partition for each in state.ready())
@@ -159,10 +171,7 @@ def _build(
             not shares or definition.id in again or _overlaps_unmaintained(definition, stored, state)
         ):
             replaced.update(dict.fromkeys(partitions_of(definition, state)))
-    bring_up_to_date(state, executor, report, new=stored, replaced=list(replaced))
-    for definition in stored:
-        Catalog(storage).change_state(definition.name, IndexState.READY, index_id=definition.id)
-        report.indexes.append(definition.name)
+    return list(replaced)
 
 
 def _overlaps_unmaintained(

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hudi_index.catalog import Catalog, IndexState
+from hudi_index.errors import IndexesMovedError
 from hudi_index.jobs import JobReport
 from hudi_index.kinds import files
 from hudi_index.lifecycle.job import Job, Target, items_of
@@ -23,7 +24,7 @@ from hudi_index.metadata_table import MetadataTable
 from hudi_index.table import FileSlice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from hudi_index.catalog import IndexDefinition
     from hudi_index.lifecycle.executor import Executor
@@ -38,6 +39,7 @@ __all__ = ["bring_up_to_date", "maintain"]
 log = logging.getLogger(__name__)
 
 _ROWS_PER_SHARD = 2_000_000
+_ATTEMPTS = 3
 
 
 def maintain(storage: Storage, executor: Executor) -> JobReport:
@@ -56,13 +58,17 @@ def maintain(storage: Storage, executor: Executor) -> JobReport:
     return report
 
 
+def _nothing(_: IndexedState) -> Sequence[str]:
+    return ()
+
+
 def bring_up_to_date(
     seen: IndexedState,
     executor: Executor,
     report: JobReport,
     *,
     new: Sequence[IndexDefinition] = (),
-    replaced: Sequence[str] = (),
+    replaced: Callable[[IndexedState], Sequence[str]] = _nothing,
 ) -> IndexedState:
     """Move all ready indexes to the table's present, and build `new` ones there, in one commit.
 
@@ -71,14 +77,32 @@ def bring_up_to_date(
         executor: Where to run.
         report: Where to count.
         new: Indexes to build from nothing.
-        replaced: Partitions that are thrown away; kept kinds in them are built anew as well.
+        replaced: Which partitions are thrown away; kept kinds in them are built anew as well.
     """
-    storage, metadata_table = seen.storage, MetadataTable.of(seen.storage)
+    metadata_table = MetadataTable.of(seen.storage)
     metadata_table.create()
+    for _ in range(_ATTEMPTS):
+        try:
+            return _brought_up_to_date(seen, executor, report, new, replaced(seen))
+        except IndexesMovedError:
+            # Somebody committed, or a dead one's commit became visible: decide again by what is there now.
+            seen = IndexedState.load(seen.storage, metadata_table)
+    raise IndexesMovedError(uri=metadata_table.storage.uri)
+
+
+def _brought_up_to_date(
+    seen: IndexedState,
+    executor: Executor,
+    report: JobReport,
+    new: Sequence[IndexDefinition],
+    replaced: Sequence[str],
+) -> IndexedState:
+    storage, metadata_table = seen.storage, MetadataTable.of(seen.storage)
     with report.phase("plan"):
-        new, replaced = _with_those_to_renew(seen, new, replaced, report)
+        new, replaced, notes = _with_those_to_renew(seen, new, replaced)
         shards = _new_shards(seen, new, replaced)
-        transaction = metadata_table.begin(shards=shards, replaced=replaced)
+        transaction = metadata_table.begin(shards=shards, replaced=replaced, seen=seen.view)
+        report.notes += notes
     with transaction:
         with report.phase("plan"):
             # Again, now that nobody else writes: the table may have moved, and so may the indexes.
@@ -137,20 +161,21 @@ def _undescribed(state: IndexedState) -> list[IndexDefinition]:
 
 
 def _with_those_to_renew(
-    state: IndexedState, new: Sequence[IndexDefinition], replaced: Sequence[str], report: JobReport
-) -> tuple[Sequence[IndexDefinition], Sequence[str]]:
-    """New indexes and thrown-away partitions, with those added that have to be built anew."""
+    state: IndexedState, new: Sequence[IndexDefinition], replaced: Sequence[str]
+) -> tuple[Sequence[IndexDefinition], Sequence[str], list[str]]:
+    """New indexes and thrown-away partitions, with those added that have to be built anew, and why."""
+    notes = []
     known = {each.id for each in new}
     renewed = [each for each in _undescribed(state) if each.id not in known]
     if renewed:
-        report.notes.append(f"built anew, entries were missing: {', '.join(each.name for each in renewed)}")
+        notes.append(f"built anew, entries were missing: {', '.join(each.name for each in renewed)}")
     slices = state.snapshot.slices
     if state.indexed and slices and not any(piece.group in state.indexed for piece in slices):
         # Taking all old entries out one by one would cost more than writing the partitions anew.
         renewed = [each for each in _fit(state) if each.id not in known]
-        report.notes.append("none of the indexed file groups is left: all indexes were built anew")
+        notes.append("none of the indexed file groups is left: all indexes were built anew")
     gone = [name for each in renewed for name in partitions_of(each, state)]
-    return [*new, *renewed], list(dict.fromkeys([*replaced, *gone]))
+    return [*new, *renewed], list(dict.fromkeys([*replaced, *gone])), notes
 
 
 def _items(state: IndexedState, *, all_groups: bool) -> tuple[list[WorkItem], int]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, ClassVar
 
-from hudi_index.errors import UserError
+from hudi_index.errors import IndexesMovedError, UserError
 from hudi_index.metadata_table.cleaning import clean, remove_dead_instants
 from hudi_index.metadata_table.commit import Transaction
 from hudi_index.metadata_table.compaction import DueRule, compact_slice, encode_plan, slices_to_compact
@@ -120,15 +120,24 @@ class MetadataTable:
         """A reader of what the table holds now; later commits don't change what it sees."""
         return Reader(self.storage, self.view(), self._cache)
 
-    def begin(self, *, shards: Mapping[str, int] | None = None, replaced: Sequence[str] = ()) -> Transaction:
+    def begin(
+        self,
+        *,
+        shards: Mapping[str, int] | None = None,
+        replaced: Sequence[str] = (),
+        seen: View | None = None,
+    ) -> Transaction:
         """Open a commit that changes entries.
 
         Args:
             shards: New partitions with their number of shards, among them those rebuilt.
             replaced: Partitions whose present entries all go away: dropped, or with `shards` rebuilt.
+            seen: The view that all this was decided by.
 
         Raises:
             LeaseHeldError: Another process is writing.
+            IndexesMovedError: The table is no longer as it was seen. What a dead writer had decided becomes
+                visible by this call, so that may happen without anybody else.
         """
         action = REPLACE_COMMIT if replaced else DELTA_COMMIT
         grant = self._ledger.begin(MAINTENANCE_ROLE, action, self._owner)
@@ -143,8 +152,8 @@ class MetadataTable:
             replaced=replaced,
         )
         try:
-            self._check_partitions(transaction.view, shards or {}, replaced)
-        except UserError:
+            self._check_partitions(transaction.view, seen, shards or {}, replaced)
+        except (UserError, IndexesMovedError):
             transaction.abort()
             raise
         return transaction
@@ -221,7 +230,11 @@ class MetadataTable:
     def _renewal(self) -> float | None:
         return self.settings.lease.total_seconds() / 3 if self._renews_lease else None
 
-    def _check_partitions(self, view: View, shards: Mapping[str, int], replaced: Sequence[str]) -> None:
+    def _check_partitions(
+        self, view: View, seen: View | None, shards: Mapping[str, int], replaced: Sequence[str]
+    ) -> None:
+        if seen is not None and seen.latest != view.latest:
+            raise IndexesMovedError(uri=self.storage.uri)
         self._known(view, replaced)
         for name, count in shards.items():
             if name in view.state.shards and name not in replaced:

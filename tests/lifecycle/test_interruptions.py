@@ -12,6 +12,7 @@ from hudi_index.catalog import Catalog, IndexState
 from hudi_index.errors import LeaseHeldError
 from hudi_index.lifecycle.executor import LocalExecutor
 from hudi_index.metadata_table import MetadataTable
+from hudi_index.metadata_table.ledger import Ledger
 from tests.engine.table.fabricate import Fabricated
 from tests.lifecycle.support import check_indexes, stored_entries
 
@@ -134,6 +135,39 @@ def test_create_over_a_dead_ones_entries_in_a_shared_partition_leaves_none_of_th
     check_indexes(trips.indexed.storage)
     # The dead one's bitmap said that all rows of `a` have n = 1.
     assert "a" in trips.groups_for("NOT (n = 1) AND region = 'x'")
+
+
+def test_create_decides_again_if_another_create_made_the_shared_partition_first(
+    trips: Trips, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So it is as well if a dead create had decided its commit: the next writer makes that visible."""
+    first = "CREATE INDEX regions ON t USING bitmap (region)"
+    _before(monkeypatch, MetadataTable, "begin", lambda: trips.indexed.sql(first))
+    trips.indexed.sql("CREATE INDEX numbers ON t USING bitmap (n)")
+    assert {each.state for each in trips.indexed.indexes()} == {IndexState.READY}
+    check_indexes(trips.indexed.storage)
+    assert trips.groups_for("n = 2 AND region = 'y'") == {"b"}
+
+
+def test_create_after_one_that_died_with_its_commit_decided_starts_over(
+    trips: Trips, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statement = "CREATE INDEX regions ON t USING bitmap (region)"
+    original = Ledger._complete
+
+    def die_before(ledger: Ledger, decision: Any) -> None:
+        if decision.completes:
+            raise KeyboardInterrupt
+        original(ledger, decision)
+
+    # The ledger has the decision; the file of the timeline is never made.
+    monkeypatch.setattr(Ledger, "_complete", die_before)
+    with pytest.raises(KeyboardInterrupt):
+        trips.indexed.sql(statement)
+    monkeypatch.undo()
+    trips.indexed.sql(statement)
+    assert {each.state for each in trips.indexed.indexes()} == {IndexState.READY}
+    check_indexes(trips.indexed.storage)
 
 
 def test_create_beside_an_invalid_index_of_the_same_column_leaves_none_of_its_entries(trips: Trips) -> None:
