@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, *WITH_AIRFLOW]
+
+SOON = timedelta(seconds=30)
+"""What is promised of the way from a commit to its run; a few seconds are usual."""
 
 
 def test_commits_start_maintenance(spark: SparkSession, tmp_path: Path) -> None:
@@ -45,9 +49,11 @@ def _a_commit_by_plain_spark_starts_a_run(airflow: Airflow, hudi: HudiTable, tab
     first = airflow.until("the first run", lambda: airflow.ended_runs_of(dag))
     assert [run["state"] for run in first] == ["success"]
     hudi.upsert(hostile_rows(range(4), ts=2, salt=1))
+    committed = datetime.now(timezone.utc)
     assert not table.status().is_fresh
     second = airflow.until("a run by the commit", lambda: airflow.ended_runs_of(dag)[:-1])
     assert [(run["run_type"], run["state"]) for run in second] == [("asset_triggered", "success")]
+    assert datetime.fromisoformat(second[0]["start_date"]) - committed < SOON
     assert table.status().is_fresh
     airflow.ask("PATCH", f"/api/v2/dags/{dag}", {"is_paused": True})
 
