@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,6 +26,24 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+# For every Java that a test starts, in this process and in others: compile soon rather than well, one
+# collector thread, no collections while classes are loaded, and no helper process for each of the many
+# `chmod` that Hadoop runs.
+os.environ.setdefault(
+    "JDK_JAVA_OPTIONS",
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=400m"
+    " -Djdk.lang.Process.launchMechanism=VFORK",
+)
+
+_JVM_OPTIONS = "spark.driver.extraJavaOptions"
+
+# Hadoop's settings for what no test has. Hudi sends all settings along with its tasks, and tries of each
+# closure whether they can be sent. Four of five are of this kind.
+_OF_CLUSTERS = re.compile(
+    r"(yarn|dfs|ipc|ha|rpc|adl|ftp)\.|fs\.(s3a|azure|abfs|adl|ftp)\.|mapreduce\.(?!(file|input|output))"
+)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests with Spark come last: the quick ones fail first."""
     items.sort(key=lambda item: item.get_closest_marker("spark") is not None)
@@ -40,6 +59,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "hudi-index-tests",
         settings={
             **SHORT_RUN,
+            # From the start the heap that it grows to anyway.
+            _JVM_OPTIONS: f"{SHORT_RUN[_JVM_OPTIONS]} -Xms1500m -Xmn700m",
             "spark.sql.shuffle.partitions": "2",
             "spark.default.parallelism": "2",
             "spark.sql.warehouse.dir": str(warehouse),
@@ -49,5 +70,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         },
     )
     session.sparkContext.setLogLevel("ERROR")
+    _forget_clusters(session)
     yield session
     session.stop()
+
+
+def _forget_clusters(session: SparkSession) -> None:
+    jvm = session.sparkContext._jvm
+    assert jvm is not None
+    hadoop = session.sparkContext._jsc.hadoopConfiguration()  # type: ignore[union-attr]
+    for name in jvm.java.lang.String.join(",", hadoop.getPropsWithPrefix("").keySet()).split(","):
+        if _OF_CLUSTERS.match(name):
+            hadoop.unset(name)

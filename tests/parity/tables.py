@@ -18,11 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.serializers import ArrowStreamSerializer
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import _parse_datatype_string
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 COW = "COPY_ON_WRITE"
 MOR = "MERGE_ON_READ"
@@ -37,7 +41,7 @@ META_COLUMNS = ("_hoodie_record_key", "_hoodie_partition_path")
 REGIONS = ("eu", "us", "asia")
 
 # Hudi's defaults are about a hundred tasks each, nearly all of them empty here.
-_FEW_TASKS = {
+_SMALL = {
     "hoodie.bulkinsert.shuffle.parallelism": "1",
     "hoodie.insert.shuffle.parallelism": "2",
     "hoodie.upsert.shuffle.parallelism": "2",
@@ -50,10 +54,12 @@ _FEW_TASKS = {
     "hoodie.clean.parallelism": "2",
     "hoodie.file.listing.parallelism": "2",
     "hoodie.archive.delete.parallelism": "2",
+    # Hudi writes a bloom filter of the record keys into each base file, by default with room for 60,000.
+    "hoodie.index.bloom.num_entries": "100",
 }
 
 _PROCEDURE_OPTIONS = (
-    *_FEW_TASKS,
+    *_SMALL,
     "hoodie.write.table.version",
     "hoodie.write.auto.upgrade",
     "hoodie.metadata.enable",
@@ -134,7 +140,7 @@ class HudiTable:
             "hoodie.datasource.write.partitionpath.field": self.partition_by,
             "hoodie.metadata.enable": "false",
             "hoodie.embed.timeline.server": "false",
-            **_FEW_TASKS,
+            **_SMALL,
             "hoodie.compact.inline": "false",
             "hoodie.clean.automatic": "false",
             "hoodie.archive.automatic": "false",
@@ -147,10 +153,23 @@ class HudiTable:
         return {**options, **self.options}
 
     def frame(self, rows: Sequence[Mapping[str, Any]]) -> DataFrame:
-        """Rows as a DataFrame of one partition; columns that a row lacks are null."""
-        names = [part.split()[0] for part in self.schema.split(", ")]
-        data = [tuple(row.get(name) for name in names) for row in rows]
-        return self.spark.createDataFrame(data, schema=self.schema, verifySchema=False).coalesce(1)
+        """Rows as a DataFrame of one partition; columns that a row lacks are null.
+
+        As Arrow, which the JVM holds: rows of `createDataFrame` go through Python workers, each time Hudi
+        looks at them.
+        """
+        schema = _parse_datatype_string(self.schema)
+        batch = pa.RecordBatch.from_pylist(list(rows), schema=to_arrow_schema(schema))
+        jvm = self.spark._jvm
+        assert jvm is not None
+        batches = self.spark.sparkContext._serialize_to_jvm(
+            [batch],
+            ArrowStreamSerializer(),
+            jvm.PythonSQLUtils.readArrowStreamFromFile,
+            jvm.ArrowIteratorServer,
+        )
+        made = jvm.PythonSQLUtils.toDataFrame(batches, schema.json(), self.spark._jsparkSession)
+        return DataFrame(made, self.spark).coalesce(1)
 
     def write(
         self,

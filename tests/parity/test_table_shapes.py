@@ -1,35 +1,31 @@
-"""What the JVM-free table says must be what Hudi on Spark says: file slices by name, rows as multisets.
+"""Tables of every shape: what the JVM-free table says must be what Hudi on Spark says.
 
-Every table shape and every table operation is made by Hudi on Spark, and compared after each step.
+Every table is made by Hudi on Spark. What operations do to a table is in `test_table_operations`.
 """
 
 from __future__ import annotations
 
-import ast
 import math
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hudi
 import pyarrow as pa
 import pytest
 
-from hudi_index.errors import MissingSliceFileError, UnsupportedTableError
-from hudi_index.storage import Storage
-from hudi_index.table import ROW_POSITION, FileSlice, SliceReader, Snapshot
-from tests.parity.tables import COW, MOR, HudiTable, canonical_rows, hostile_rows
+from hudi_index.errors import UnsupportedTableError
+from hudi_index.table import SliceReader
+from tests.parity.shapes import assert_same, history, make, our_slices, snapshot_of
+from tests.parity.tables import COW, MOR, hostile_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from pyspark.sql import SparkSession
 
-    Rows = list[dict[str, Any]]
-    MakeRows = Callable[..., Rows]
-    MakeTable = Callable[..., HudiTable]
+    from tests.parity.shapes import MakeRows, MakeTable, Rows
+
+__all__ = ["make"]
 
 pytestmark = pytest.mark.spark
 
@@ -39,120 +35,6 @@ URL_ENCODED = {"hoodie.datasource.write.partitionpath.urlencode": "true"}
 COMMIT_TIME = {"hoodie.record.merge.mode": "COMMIT_TIME_ORDERING"}
 PAYLOAD_CLASS = "hoodie.datasource.write.payload.class"
 PAYLOAD = "org.apache.hudi.common.model."
-LOGS_ONLY = {"hoodie.index.type": "INMEMORY"}
-"""An index that sends inserts to log files, so that file groups begin without a base file."""
-
-
-@pytest.fixture
-def make(spark: SparkSession, tmp_path: Path) -> MakeTable:
-    def made(**arguments: Any) -> HudiTable:
-        return HudiTable(spark, tmp_path / "table", **arguments)
-
-    return made
-
-
-def snapshot_of(table: HudiTable, as_of: str | None = None) -> Snapshot:
-    return Snapshot.load(Storage.open(table.path), as_of)
-
-
-def our_slices(snapshot: Snapshot) -> set[tuple[str, str, str | None, tuple[str, ...]]]:
-    return {
-        (s.group.partition_path, s.group.file_id, s.base_file, tuple(sorted(s.log_files)))
-        for s in snapshot.slices
-    }
-
-
-def our_rows(snapshot: Snapshot, columns: Iterable[str]) -> Counter[tuple[Any, ...]]:
-    found: Counter[tuple[Any, ...]] = Counter()
-    has_meta = snapshot.config.populates_meta_fields
-    leading = ["_hoodie_record_key", "_hoodie_partition_path"] if has_meta else []
-    chosen = [*leading, *columns]
-    for file_slice in snapshot.slices:
-        position = 0
-        for batch in snapshot.reader.rows(file_slice, chosen).batches():
-            expected = range(position, position + batch.num_rows)
-            assert batch.column(ROW_POSITION).to_pylist() == list(expected)
-            position += batch.num_rows
-            for row, count in canonical_rows([batch.select(chosen)]).items():
-                found[(file_slice.group.file_id, *row) if has_meta else row] += count
-        assert snapshot.reader.row_count(file_slice) == position
-    return found
-
-
-def assert_same(table: HudiTable, as_of: str | None = None, columns: Iterable[str] | None = None) -> Snapshot:
-    """Slices, rows and schema as Hudi on Spark has them."""
-    snapshot = snapshot_of(table, as_of)
-    theirs = table.file_slices(as_of)
-    if as_of is None:
-        assert our_slices(snapshot) == theirs
-    else:
-        assert {s[:3] for s in our_slices(snapshot)} == {s[:3] for s in theirs}
-    names = list(columns or snapshot.schema.names)
-    ours, spark_rows = our_rows(snapshot, names), table.rows(as_of, names)
-    assert ours - spark_rows == Counter()
-    assert spark_rows - ours == Counter()
-    return snapshot
-
-
-def history(table: HudiTable, rows: MakeRows = hostile_rows, *, deletes: bool = True) -> Snapshot:
-    """Insert, update (some of it late) with new keys, delete: the short life of a table."""
-    table.bulk_insert(rows(range(20), ts=1))
-    late, new = rows(range(1, 20, 3), ts=0, salt=9), rows(range(20, 24), ts=2)
-    table.upsert(rows(range(0, 20, 3), ts=2, salt=5) + late + new)
-    if deletes:
-        table.delete(rows(range(4, 9), ts=5))
-    snapshot = assert_same(table)
-    assert sorted(snapshot.schema.names) == sorted(table.data_columns(table.read()))
-    return snapshot
-
-
-@pytest.mark.parametrize("version", [6, 9])
-@pytest.mark.parametrize("table_type", [COW, MOR])
-def test_snapshot_follows_every_table_operation(make: MakeTable, table_type: str, version: int) -> None:
-    table = make(table_type=table_type, version=version)
-    is_mor = table_type == MOR
-    first = table.bulk_insert(hostile_rows(range(30)))
-    assert_same(table)
-    second = table.upsert(hostile_rows(range(0, 30, 3), ts=2, salt=5) + hostile_rows(range(30, 34)))
-    table.delete(hostile_rows(range(4, 9), ts=3))
-    assert_same(table)
-    assert_same(table, as_of=first)
-    assert_same(table, as_of=second)
-    if is_mor:
-        assert any(len(s.log_files) > 1 for s in snapshot_of(table).slices)
-        table.compact()
-        assert not any(s.log_files for s in assert_same(table).slices)
-        assert_same(table, as_of=second)
-    table.upsert(hostile_rows(range(0, 30, 2), ts=3, salt=5))
-    assert_same(table)
-
-    savepoint = table.savepoint()
-    table.upsert(hostile_rows(range(10, 20), ts=7, salt=2))
-    if is_mor:
-        table.compact()
-    table.restore(savepoint)
-    assert_same(table)
-
-    table.upsert(hostile_rows(range(1, 40, 5), ts=12, salt=4))
-    table.crash_a_write(hostile_rows(range(40), ts=13, salt=3))
-    assert_same(table)
-    table.upsert(hostile_rows(range(20, 22), ts=14, salt=1))
-    assert_same(table)
-
-    table.cluster()
-    assert_same(table)
-    table.insert_overwrite(hostile_rows(range(0, 12, 3), ts=15))
-    assert_same(table)
-    table.delete_partition("us")
-    assert_same(table)
-    table.insert(hostile_rows(range(1, 50, 9), ts=15))
-    table.clean()
-    snapshot = assert_same(table)
-    assert snapshot.config.version == version
-    latest = snapshot.instant
-    assert latest is not None
-    assert latest.requested_time == table.completed()[-1]
-    assert latest.completed_time >= latest.requested_time
 
 
 def weird_regions(keys: Iterable[int], *, ts: int = 1, salt: int = 0) -> Rows:
@@ -246,120 +128,6 @@ def test_maps_and_deeply_nested_columns_are_read_beside_a_metadata_table(make: M
     table.schema += ", attributes map<string,bigint>"
     table.schema += ", deep struct<list:array<struct<x:int,y:string>>,map:map<string,string>>"
     history(table, rows)
-
-
-@pytest.mark.parametrize("version", [6, 9])
-def test_log_only_file_groups_are_read(make: MakeTable, version: int) -> None:
-    table = make(table_type=MOR, version=version, options=LOGS_ONLY)
-    table.insert(hostile_rows(range(20)))
-    assert all(s.base_file is None for s in assert_same(table).slices)
-    table.upsert(hostile_rows(range(0, 20, 2), ts=3, salt=2) + hostile_rows(range(30, 35)))
-    table.delete(hostile_rows(range(5), ts=4))
-    snapshot = assert_same(table)
-    if version == 9:
-        assert keys_in_order_elsewhere(table) == keys_in_order(snapshot, *snapshot.slices)
-    table.compact()
-    table.upsert(hostile_rows(range(0, 40, 3), ts=5, salt=2))
-    snapshot = assert_same(table)
-    assert any(s.base_file and s.log_files for s in snapshot.slices)
-    for file_slice in snapshot.slices:
-        base_slice = file_slice.without_logs()
-        base_keys = keys_in_order(snapshot, base_slice) if base_slice else []
-        keys = keys_in_order(snapshot, file_slice)
-        from_base = [key for key in base_keys if key in keys]
-        assert keys == from_base + sorted(set(keys) - set(base_keys))
-
-
-def keys_in_order(snapshot: Snapshot, *slices: FileSlice) -> list[str]:
-    batches = (batch for s in slices for batch in snapshot.reader.rows(s, []).batches())
-    return [key for batch in batches for key in batch.column("_hoodie_record_key").to_pylist()]
-
-
-def keys_in_order_elsewhere(table: HudiTable) -> list[str]:
-    """Record keys by position as another process reads them: hudi-rs gives rows of logs in hash order."""
-    code = (
-        "import sys; from tests.parity.test_table_shapes import Snapshot, Storage, keys_in_order\n"
-        "snapshot = Snapshot.load(Storage.open(sys.argv[1]))\n"
-        "print(keys_in_order(snapshot, *snapshot.slices))"
-    )
-    root = Path(__file__).parents[2]
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(table.path)], capture_output=True, check=True, cwd=root, text=True
-    )
-    return ast.literal_eval(done.stdout)
-
-
-@pytest.mark.parametrize("version", [6, 9])
-def test_pending_compaction_keeps_the_logs_written_beside_it(make: MakeTable, version: int) -> None:
-    table = make(table_type=MOR, version=version)
-    table.bulk_insert(hostile_rows(range(20)))
-    table.upsert(hostile_rows(range(0, 20, 2), ts=2, salt=1))
-    table.schedule_compaction()
-    assert_same(table)
-    beside = table.upsert(hostile_rows(range(0, 20, 3), ts=3, salt=7))
-    snapshot = assert_same(table)
-    listed_by_hudi_rs = {
-        name for s in hudi.HudiTable(table.uri).get_file_slices() for name in s.log_file_names
-    }
-    listed = {name for s in snapshot.slices for name in s.log_files}
-    # The reason for a listing of our own: hudi-rs 0.5.0 does not see this log, so loses the update.
-    assert bool(listed - listed_by_hudi_rs) == (version == 6)
-    table.call("run_compaction", op="run")
-    assert_same(table)
-    table.upsert(hostile_rows(range(0, 20, 5), ts=4, salt=2))
-    assert_same(table)
-    assert_same(table, as_of=beside)
-
-
-@pytest.mark.parametrize("version", [6, 9])
-def test_uncommitted_logs_between_commits_are_not_read(make: MakeTable, version: int) -> None:
-    lazy = {
-        "hoodie.write.concurrency.mode": "optimistic_concurrency_control",
-        "hoodie.clean.failed.writes.policy": "LAZY",
-        "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider",
-    }
-    table = make(table_type=MOR, version=version, options=lazy)
-    table.bulk_insert(hostile_rows(range(20)))
-    settled = snapshot_of(table)
-    table.crash_a_write(hostile_rows(range(0, 20, 2), ts=5, salt=3))
-    table.upsert(hostile_rows(range(0, 20, 5), ts=6, salt=4))
-    snapshot = assert_same(table)
-    again = snapshot_of(table)
-    with_logs = [s for s in snapshot.slices if s.log_files]
-    assert with_logs
-    for file_slice in with_logs:
-        same = again.groups[file_slice.group].identity == file_slice.identity
-        # A version-6 log does not say whose it is: nobody may take such a slice for known.
-        assert same == (version == 9)
-    assert all(s.identity == settled.groups[s.group].identity for s in snapshot.slices if not s.log_files)
-
-
-@pytest.mark.parametrize("version", [6, 9])
-def test_key_that_stands_twice_in_a_base_file_is_merged_as_spark_does(make: MakeTable, version: int) -> None:
-    table = make(table_type=MOR, version=version)
-    table.bulk_insert(hostile_rows(range(12)) + hostile_rows(range(6), salt=3))
-    assert_same(table)
-    table.upsert(hostile_rows(range(0, 12, 2), ts=2, salt=7))
-    assert_same(table)
-    table.delete(hostile_rows(range(4), ts=3))
-    assert_same(table)
-
-
-@pytest.mark.parametrize("version", [6, 9])
-def test_archived_commits_still_count(make: MakeTable, version: int) -> None:
-    options = {
-        "hoodie.clean.automatic": "true",
-        "hoodie.clean.commits.retained": "1",
-        "hoodie.keep.min.commits": "2",
-        "hoodie.keep.max.commits": "3",
-        "hoodie.archive.automatic": "true",
-    }
-    table = make(table_type=MOR, version=version, options=options)
-    first = table.bulk_insert(hostile_rows(range(30)))
-    for step in range(6):
-        table.upsert(hostile_rows(range(0, 9, 3), ts=step + 2, salt=step))
-    assert first not in table.completed()
-    assert_same(table)
 
 
 def test_columns_added_later_are_null_in_older_files(make: MakeTable) -> None:
@@ -540,33 +308,6 @@ def test_hudi_rs_gets_partial_update_mode_wrong(make: MakeTable) -> None:
         for row in table.read().select("id", "tags").collect()
     )
     assert tags != by_spark
-
-
-def test_superseded_slices_are_read_while_their_files_exist(make: MakeTable) -> None:
-    table = make(table_type=MOR)
-    table.bulk_insert(hostile_rows(range(20)))
-    table.upsert(hostile_rows(range(0, 20, 2), ts=2, salt=4))
-    before, rows_before = snapshot_of(table), table.rows()
-    table.compact()
-    table.upsert(hostile_rows(range(20), ts=3, salt=8))
-    current = snapshot_of(table)
-    found: Counter[tuple[Any, ...]] = Counter()
-    names = [*("_hoodie_record_key", "_hoodie_partition_path"), *current.schema.names]
-    for old in before.slices:
-        assert old.identity != current.groups[old.group].identity
-        again = FileSlice.of_identity(old.identity)
-        assert again.identity == old.identity
-        for batch in current.reader.rows(again, names).batches():
-            for row, count in canonical_rows([batch.select(names)]).items():
-                found[(old.group.file_id, *row)] += count
-    assert found == rows_before
-    gone = before.slices[0]
-    (table.path / gone.log_paths[-1]).unlink()
-    with pytest.raises(MissingSliceFileError, match=gone.log_files[-1]):
-        list(current.reader.rows(gone).batches())
-    (table.path / str(gone.base_path)).unlink()
-    with pytest.raises(MissingSliceFileError, match=str(gone.base_file)):
-        current.reader.row_count(gone.without_logs() or gone)
 
 
 def test_footer_statistics_are_those_of_the_rows(make: MakeTable) -> None:
