@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import types
 from rbloom import Bloom
 from xxhash import xxh3_64_intdigest as digest_of
 
@@ -123,11 +124,10 @@ class BloomFiltersBuilder:
     def add(self, batch: pa.RecordBatch) -> Iterator[pa.Table]:
         """Take rows in; nothing is complete before the last."""
         for source, found in self._found.items():
-            values = values_of(batch, source.column)
-            if not isinstance(values, pa.DictionaryArray):
-                # Encoding what is there twice would only cost.
-                values = pc.unique(values)
-            found.append(pc.unique(key_parts(values, source.name)))
+            # Encoding what is there twice would only cost.
+            parts = key_parts(pc.unique(values_of(batch, source.column)), source.name)
+            # Other values have other parts, but for zeros and NaNs.
+            found.append(pc.unique(parts) if types.is_floating(source.data_type) else parts)
         return iter(())
 
     def finish(self) -> Iterator[pa.Table]:
@@ -140,7 +140,7 @@ class BloomFiltersBuilder:
         )
 
     def _filter(self, found: list[pa.Array[Any]]) -> bytes:
-        members = pc.unique(pa.chunked_array(found, pa.string()))
+        members = found[0] if len(found) == 1 else pc.unique(pa.chunked_array(found, pa.string()))
         bloom = Bloom(max(len(members), 1), self._kind.false_positive_rate, digest_of)
         bloom.update(members.cast(pa.binary()).to_pylist())
         return bloom.save_bytes()
