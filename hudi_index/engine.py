@@ -23,7 +23,7 @@ from hudi_index.lifecycle import LocalExecutor
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.planner import files_to_query, plan, scan
 from hudi_index.storage import Storage
-from hudi_index.table import TableConfig, Timeline
+from hudi_index.table import Snapshot, TableConfig, Timeline
 from hudi_index.validation import InProcess, Request, validate
 
 if TYPE_CHECKING:
@@ -64,6 +64,11 @@ class IndexedTable:
         # One for all plans: what it read of files that never change serves the next plan too.
         return MetadataTable.of(self.storage)
 
+    @cached_property
+    def _seen(self) -> dict[str | None, Snapshot]:
+        """The table as the last plan saw it, by the instant that was asked for."""
+        return {}
+
     def indexes(self) -> tuple[IndexDefinition, ...]:
         """The indexes with their state."""
         return tuple(Catalog(self.storage).load())
@@ -88,9 +93,19 @@ class IndexedTable:
 
         `only` names the indexes to ask, also where asking them would not pay. Raises NoSuchIndexError.
         """
-        return plan(
-            self._metadata_table, self.storage, predicate, as_of=as_of, time_zone=time_zone, only=only
+        found = plan(
+            self._metadata_table,
+            self.storage,
+            predicate,
+            as_of=as_of,
+            time_zone=time_zone,
+            known=self._seen.get(as_of),
+            only=only,
         )
+        # One only: a snapshot of a large table is large. Each plan looks whether the table is still that.
+        self._seen.clear()
+        self._seen[as_of] = found.snapshot
+        return found
 
     def files_to_query(
         self, columns: Sequence[str], column_domain: ColumnDomain, *, as_of: str | None = None

@@ -49,6 +49,7 @@ __all__ = [
     "describing_indexes",
     "entries_of",
     "indexed_slices",
+    "noted_columns",
 ]
 
 PARTITION = "files"
@@ -110,6 +111,12 @@ def entries_of(slices: Iterable[IndexedSlice]) -> pa.Table:
     )
 
 
+def noted_columns(entries: pa.Table) -> dict[str, Any]:
+    """The payload's fields by name, in as many pieces as the entries come in."""
+    struct: Any = entries.column(PAYLOAD)
+    return dict(zip((each.name for each in struct.type), struct.flatten(), strict=True))
+
+
 def indexed_slices(entries: pa.Table) -> IndexedSlices:
     """The slices that entries of this partition note, by file group."""
     return IndexedSlices(entries)
@@ -125,7 +132,7 @@ class IndexedSlices(Mapping[FileGroupId, IndexedSlice]):
     def __init__(self, entries: pa.Table) -> None:
         self._fields = payload_fields(entries, PAYLOAD)
         # As Any: pyarrow's stubs don't know that these are texts, none of them null.
-        names: list[Any] = [self._fields[name].to_pylist() for name in ("partitionPath", "fileId")]
+        names: list[Any] = [self._fields[name].to_pylist() for name in _GROUP]
         self._rows = {group: row for row, group in enumerate(zip(*names, strict=True))}
 
     @cached_property
@@ -158,6 +165,8 @@ class IndexedSlices(Mapping[FileGroupId, IndexedSlice]):
         return sorted(FileGroupId(*group) for group in left)
 
 
+_GROUP = ("partitionPath", "fileId")
+"""The fields that FileGroupId has, in its order."""
 _IDENTITY = ("baseFile", "logFiles", "logFileSizes", "logFileTimes", "asOf")
 """The fields that SliceIdentity has after the file group, in its order."""
 _REST = ("number", "rowCount", "baseFileSize", "instantTime", "schemaId")
@@ -173,14 +182,29 @@ def described_places(
         noted: Fields of the payload.
         current: `identity_columns` of slices.
     """
-    found = pc.index_in(_group_names(noted), value_set=_group_names(current))
-    rows = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
-    places = found.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
-    same = current["settled"].take(pa.array(places)).to_numpy(zero_copy_only=False).copy()
-    for name in _IDENTITY:
-        one, other = noted[name].take(pa.array(rows)), current[name].take(pa.array(places))
+    if _are_same_groups(noted, current):
+        # The usual case, and no file group has to be looked for: both are in the order of file groups.
+        rows = places = np.arange(len(current["fileId"]))
+        pairs = [(noted[name], current[name]) for name in _IDENTITY]
+        same = current["settled"].to_numpy(zero_copy_only=False).copy()
+    else:
+        found = pc.index_in(_group_names(noted), value_set=_group_names(current))
+        rows = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
+        places = found.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
+        pairs = [
+            (noted[name].take(pa.array(rows)), current[name].take(pa.array(places))) for name in _IDENTITY
+        ]
+        same = current["settled"].take(pa.array(places)).to_numpy(zero_copy_only=False).copy()
+    for one, other in pairs:
         same &= _equal_lists(one, other) if pa.types.is_list(one.type) else _equal(one, other)
     return rows[same], places[same]
+
+
+def _are_same_groups(noted: Mapping[str, Any], current: Mapping[str, Any]) -> bool:
+    """Whether notes and slices are of the same file groups, one by one."""
+    return len(noted["fileId"]) == len(current["fileId"]) and all(
+        pc.all(pc.equal(noted[name], current[name]), min_count=0).as_py() for name in _GROUP
+    )
 
 
 def _group_names(columns: Mapping[str, Any]) -> Any:
@@ -204,7 +228,7 @@ def _equal_lists(one: Any, other: Any) -> npt.NDArray[np.bool_]:
     rows = np.flatnonzero(same & (sizes[0] > 0))
     if len(rows):
         chosen = pa.array(rows)
-        items = _equal(one.take(chosen).flatten(), other.take(chosen).flatten())
+        items = _equal(pc.list_flatten(one.take(chosen)), pc.list_flatten(other.take(chosen)))
         starts = np.concatenate([[0], np.cumsum(sizes[0][rows])[:-1]])
         same[rows] = np.logical_and.reduceat(items, starts)
     return same

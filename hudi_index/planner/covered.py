@@ -16,7 +16,6 @@ import pyarrow as pa
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.entries.schema import KEY
 from hudi_index.kinds import files
-from hudi_index.kinds._parts import payload_fields
 from hudi_index.kinds.protocol import CoveredGroup
 
 if TYPE_CHECKING:
@@ -69,15 +68,15 @@ class Covered:
 
     @classmethod
     def _matched(cls, snapshot: Snapshot, entries: pa.Table) -> Covered:
-        noted = payload_fields(entries, files.PAYLOAD)
+        noted = files.noted_columns(entries)
         rows, places = files.described_places(noted, snapshot.identities)
-        chosen: Any = pa.array(rows)
+        owners: Any = entries.column(KEY).combine_chunks()
         return cls(
             snapshot.slices,
             places,
-            entries.column(KEY).combine_chunks().take(chosen),
-            np.asarray(noted["number"].take(chosen)),
-            np.asarray(noted["rowCount"].take(chosen)),
+            owners if len(rows) == len(owners) else owners.take(pa.array(rows)),
+            noted["number"].to_numpy()[rows],
+            noted["rowCount"].to_numpy()[rows],
         )
 
     def __len__(self) -> int:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from hudi_index.predicate.expression import TRUE
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     from pyroaring import BitMap
 
     from hudi_index.predicate import Domain
@@ -42,6 +44,8 @@ class ScanPlan:
     predicate: str
     slices: list[FileSlice]
     """What is read."""
+    places: npt.NDArray[np.int64] = field(repr=False, compare=False)
+    """Where those stand among the snapshot's slices."""
     covered: int
     """File groups that the indexes describe as they are."""
     answers: list[Answer] = field(default_factory=list)
@@ -79,7 +83,7 @@ class ScanPlan:
             "file_groups_read": self.kept,
             "files_before": sum(_files_of(piece) for piece in self.snapshot.slices),
             "files_read": sum(_files_of(piece) for piece in self.slices),
-            "bytes": sum(piece.size for piece in self.snapshot.slices),
+            "bytes": self.snapshot.size,
             "bytes_read": sum(piece.size for piece in self.slices),
             "files": self.files,
             "answers": [

@@ -65,6 +65,7 @@ def plan(
     as_of: str | None = None,
     time_zone: str = "UTC",
     snapshot: Snapshot | None = None,
+    known: Snapshot | None = None,
     is_qualified: bool = False,
     only: Collection[str] | None = None,
 ) -> ScanPlan:
@@ -77,6 +78,7 @@ def plan(
         as_of: The instant to read at, the latest if None.
         time_zone: The session's, for timestamps in the predicate.
         snapshot: The table as it is read, if that is decided already.
+        known: The table as it was seen before: used again if it is still so.
         is_qualified: Whether names may begin with a table's name or alias, as Catalyst prints them.
         only: The indexes to ask, by name, also where that costs more than it saves; all that pay if None.
 
@@ -87,7 +89,7 @@ def plan(
     """
     seconds: dict[str, float] = {}
     with _timed(seconds, "snapshot"):
-        snapshot = snapshot or Snapshot.load(storage, as_of)
+        snapshot = snapshot or Snapshot.load(storage, as_of, known=known)
     with _timed(seconds, "coverage"):
         schema = sql_schema(snapshot.schema_with_meta_columns)
         coverage = Coverage.of(snapshot, metadata_table, schema, time_zone=time_zone, only=only)
@@ -129,10 +131,18 @@ def files_to_query(
 def _planned(text: str, tree: Tree, snapshot: Snapshot, asking: Asking) -> ScanPlan:
     planner = _Planner(snapshot, asking)
     refuted, rows = planner.decide(tree)
-    slices = [snapshot.slices[place] for place in np.flatnonzero(~refuted).tolist()]
+    places = np.flatnonzero(~refuted)
+    slices = [snapshot.slices[place] for place in places.tolist()]
     matching = {snapshot.slices[place].group: found for place, found in rows.items() if not refuted[place]}
     return ScanPlan(
-        snapshot, text, slices, asking.covered, asking.answers, unknown=planner.unknown, rows=matching
+        snapshot,
+        text,
+        slices,
+        places,
+        asking.covered,
+        asking.answers,
+        unknown=planner.unknown,
+        rows=matching,
     )
 
 

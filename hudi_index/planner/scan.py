@@ -119,7 +119,7 @@ def scan(
     rows = row_filter_of(TRUE if unfiltered else plan.condition, time_zone=time_zone)
     _refuse_slices_for_spark(plan)
     counted = report or ScanReport()
-    counted.count(file_groups=plan.total, bytes_total=sum(piece.size for piece in plan.snapshot.slices))
+    counted.count(file_groups=plan.total, bytes_total=plan.snapshot.size)
     reading = _Reading(plan, schema, tree, rows, counted)
     batches = reading.in_turn() if threads == 1 else reading.by_threads(threads)
     return pa.RecordBatchReader.from_batches(schema, _limited(batches, limit, counted))

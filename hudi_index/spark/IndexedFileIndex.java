@@ -198,9 +198,14 @@ public final class IndexedFileIndex implements FileIndex {
     return found;
   }
 
-  private static List described(FileSlice slice) {
-    List logs = new ArrayList();
+  /** A base file's path in the table; partition path, file id, base file and logs where there are logs. */
+  private static Object described(FileSlice slice) {
+    String base = baseFileName(slice);
     Iterator files = slice.getLogFiles().iterator();
+    if (base != null && !files.hasNext()) {
+      return slice.getPartitionPath().isEmpty() ? base : slice.getPartitionPath() + "/" + base;
+    }
+    List logs = new ArrayList();
     while (files.hasNext()) {
       HoodieLogFile file = (HoodieLogFile) files.next();
       List log = new ArrayList();
@@ -212,7 +217,7 @@ public final class IndexedFileIndex implements FileIndex {
     List found = new ArrayList();
     found.add(slice.getPartitionPath());
     found.add(slice.getFileId());
-    found.add(baseFileName(slice));
+    found.add(base);
     found.add(logs);
     return found;
   }

@@ -17,14 +17,19 @@ from collections import deque
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakValueDictionary
+
+import numpy as np
 
 from hudi_index.errors import UserError
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.planner import plan
-from hudi_index.table import Snapshot
+from hudi_index.table import FileGroupId, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+
+    import numpy.typing as npt
 
     from hudi_index.planner import ScanPlan
     from hudi_index.storage import Storage
@@ -37,6 +42,8 @@ _FIRST_VERSION_WITH_INSTANT_IN_LOG_NAME = 8
 
 _log = logging.getLogger(__name__)
 _plans: deque[SparkPlan] = deque(maxlen=_REMEMBERED)
+_seen: WeakValueDictionary[tuple[str, str | None], Snapshot] = WeakValueDictionary()
+"""The newest look at each table, by URI and instant, while anybody has it: it may do for the next one."""
 
 
 class NotPlannedWarning(UserWarning):
@@ -79,7 +86,8 @@ def last_plans(count: int | None = None) -> list[SparkPlan]:
     return found if count is None else found[len(found) - min(count, len(found)) :]
 
 
-SliceKey = tuple[str, str | None, tuple[tuple[str | int, ...], ...]]
+SliceKey = str | tuple[str, str | None, tuple[tuple[str | int, ...], ...]]
+"""The path of a base file without logs; else partition path, base file, and what tells log from log."""
 
 
 @dataclass
@@ -95,7 +103,8 @@ class FilePlanner:
     """The table as we see it; looked at when first needed if None."""
     last: SparkPlan | None = None
     """The newest plan."""
-    _positions: dict[SliceKey, int] | None = None
+    _positions: npt.NDArray[np.int64] | None = None
+    """Where each slice of the snapshot stands in Hudi's listing, -1 for one that is not there."""
     _count: int = 0
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -107,7 +116,9 @@ class FilePlanner:
         """The table as we see it, looked at once."""
         with self._lock:
             if self.seen is None:
-                self.seen = Snapshot.load(self.storage, self.as_of)
+                place = (self.storage.uri, self.as_of)
+                self.seen = Snapshot.load(self.storage, self.as_of, known=_seen.get(place))
+                _seen[place] = self.seen
             return self.seen
 
     def apply(self, request: str) -> str:
@@ -125,14 +136,12 @@ class FilePlanner:
     def keep(self, asked: dict[str, Any]) -> str:
         """A `1` for each slice to read, in the order of the listing."""
         if "slices" in asked:
-            self._positions = {}
             self._count = len(asked["slices"])
-            for position, listed in enumerate(asked["slices"]):
-                self._positions[self._listed_key(listed)] = position
+            self._positions = self._positions_in(asked["slices"])
         assert self._positions is not None
         usable, unused = _usable(asked["filters"], asked["time_zone"])
         predicate = " AND ".join(f"({text})" for text in usable)
-        found, keep = None, bytearray(b"1" * self._count)
+        found, is_kept = None, np.ones(self._count, np.bool_)
         if usable:
             found = plan(
                 self._metadata_table,
@@ -143,13 +152,12 @@ class FilePlanner:
                 is_qualified=True,
                 only=self.only,
             )
-            kept = {piece.group for piece in found.slices}
-            for piece in self.snapshot.slices:
-                place = None if piece.group in kept else self._positions.get(self._key(piece))
-                if place is not None:
-                    keep[place] = ord("0")
-        self._remember(asked, predicate, keep.count(b"1"), plan=found, unused=tuple(unused))
-        return keep.decode()
+            is_refuted = np.ones(found.total, np.bool_)
+            is_refuted[found.places] = False
+            refuted = self._positions[is_refuted]
+            is_kept[refuted[refuted >= 0]] = False
+        self._remember(asked, predicate, int(is_kept.sum()), plan=found, unused=tuple(unused))
+        return np.where(is_kept, b"1", b"0").tobytes().decode()
 
     def _failed(self, asked: dict[str, Any], error: Exception) -> dict[str, Any]:
         predicate = " AND ".join(str(each["sql"]) for each in asked["filters"])
@@ -170,14 +178,24 @@ class FilePlanner:
     def _is_named_by_instant(self) -> bool:
         return self.snapshot.config.version >= _FIRST_VERSION_WITH_INSTANT_IN_LOG_NAME
 
-    def _listed_key(self, listed: Sequence[Any]) -> SliceKey:
+    def _positions_in(self, listed: Sequence[Any]) -> npt.NDArray[np.int64]:
+        """Where each slice of the snapshot stands in Hudi's listing."""
+        positions = {self._listed_key(each): position for position, each in enumerate(listed)}
+        places = (positions.get(self._key(piece), -1) for piece in self.snapshot.slices)
+        return np.fromiter(places, np.int64, len(self.snapshot.slices))
+
+    def _listed_key(self, listed: Any) -> SliceKey:
         """What tells a slice of Hudi's listing from any other."""
+        if isinstance(listed, str):
+            return listed
         partition_path, file_id, base_file, logs = listed
         found = []
         for name, size, modified in logs:
             if name.endswith(".cdc") or self._is_later(name, file_id):
                 continue
             found.append((name, size) if self._is_named_by_instant else (name, size, modified))
+        if base_file is not None and not found:
+            return FileGroupId(partition_path, file_id).path_of(base_file)
         return partition_path, base_file, tuple(sorted(found))
 
     def _is_later(self, log_name: str, file_id: str) -> bool:
@@ -188,6 +206,8 @@ class FilePlanner:
         return log_name.removeprefix(f".{file_id}_").partition(".")[0] > as_of
 
     def _key(self, piece: FileSlice) -> SliceKey:
+        if piece.base_file is not None and not piece.log_files:
+            return piece.group.path_of(piece.base_file)
         logs = (
             zip(piece.log_files, piece.log_sizes, strict=True)
             if self._is_named_by_instant

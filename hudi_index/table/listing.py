@@ -15,43 +15,102 @@ partition fields of a custom key generator at all (test_custom_key_generator_is_
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, TypeAlias
 
 from pyarrow import fs
 
-from hudi_index.table.slices import BaseFile, FileGroupId, FileSlice, LogFile, parse_base_file, parse_log_file
+from hudi_index.table.slices import (
+    BASE_SUFFIX,
+    BaseFile,
+    FileGroupId,
+    FileSlice,
+    LogFile,
+    parse_base_file,
+    parse_log_file,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from hudi_index.storage import Storage
     from hudi_index.table.timeline import Timeline
 
-__all__ = ["assemble_slices", "list_partitions"]
+__all__ = ["Listing", "assemble_slices", "list_partitions"]
 
 _PARTITION_METADATA = ".hoodie_partition_metadata"
+_TABLE_METADATA = ".hoodie"
 _LISTERS = 16
 
-Files = list[tuple[str, int, int]]
-"""Names, sizes and modification times in milliseconds."""
+Files: TypeAlias = Mapping[str, tuple[int, int]]
+"""Sizes, and modification times in milliseconds, by name."""
+Listing: TypeAlias = Mapping[str, Files]
+"""The files of every partition by partition path; an unpartitioned table has one, the empty path."""
 
 
-def list_partitions(storage: Storage) -> dict[str, Files]:
-    """The files of every partition by partition path; an unpartitioned table has one, the empty path."""
+def list_partitions(storage: Storage, known: Listing | None = None) -> Listing:
+    """The files of all partitions.
+
+    Args:
+        storage: The table.
+        known: An earlier listing of the same table. Base files that it has are not looked at again where that
+            costs a call each: a base file never changes under its name.
+    """
+    if isinstance(storage.filesystem, fs.LocalFileSystem):
+        found = _list_local(storage.path_of(), known or {})
+    else:
+        found = _list_far(storage)
+    return {path: files for path, files in found.items() if any(map(_is_metadata, files))}
+
+
+def _list_local(root: str, known: Listing) -> dict[str, dict[str, tuple[int, int]]]:
+    found: dict[str, dict[str, tuple[int, int]]] = {}
+    folders = [""]
+    while folders:
+        folder = folders.pop()
+        before = known.get(folder, {})
+        files = found[folder] = {}
+        try:
+            entries = os.scandir(f"{root}/{folder}")
+        except FileNotFoundError:
+            continue
+        with entries:
+            for entry in entries:
+                name = entry.name
+                if entry.is_dir():
+                    if folder or name != _TABLE_METADATA:
+                        folders.append(f"{folder}/{name}" if folder else name)
+                elif name in before and name.endswith(BASE_SUFFIX):
+                    files[name] = before[name]
+                elif not name.endswith(".crc") and (facts := _facts_of(entry)):
+                    files[name] = facts
+    return found
+
+
+def _facts_of(entry: os.DirEntry[str]) -> tuple[int, int] | None:
+    try:
+        status = entry.stat()
+    except FileNotFoundError:
+        # Deleted since: as if it had been before.
+        return None
+    return status.st_size, status.st_mtime_ns // 1_000_000
+
+
+def _list_far(storage: Storage) -> dict[str, dict[str, tuple[int, int]]]:
     root = storage.path_of()
     top = storage.filesystem.get_file_info(fs.FileSelector(root, allow_not_found=True))
-    found: dict[str, Files] = defaultdict(list)
+    found: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
     _add_files(found, top, root)
     folders = [
-        info.path for info in top if info.type == fs.FileType.Directory and info.base_name != ".hoodie"
+        info.path for info in top if info.type == fs.FileType.Directory and info.base_name != _TABLE_METADATA
     ]
     with ThreadPoolExecutor(_LISTERS) as pool:
         for infos in pool.map(lambda folder: _list_below(storage, folder), folders):
             _add_files(found, infos, root)
-    return {path: files for path, files in found.items() if any(map(_is_metadata, files))}
+    return found
 
 
 def _list_below(storage: Storage, folder: str) -> list[fs.FileInfo]:
@@ -60,49 +119,79 @@ def _list_below(storage: Storage, folder: str) -> list[fs.FileInfo]:
     return found
 
 
-def _add_files(found: dict[str, Files], infos: Iterable[fs.FileInfo], root: str) -> None:
+def _add_files(found: dict[str, dict[str, tuple[int, int]]], infos: Iterable[fs.FileInfo], root: str) -> None:
     start = len(root) + 1
     for info in infos:
         if info.type == fs.FileType.File:
             folder, _, name = info.path[start:].rpartition("/")
             if not name.endswith(".crc"):
-                found[folder].append((name, info.size, (info.mtime_ns or 0) // 1_000_000))
+                found[folder][name] = (info.size, (info.mtime_ns or 0) // 1_000_000)
 
 
-def _is_metadata(file: tuple[str, int, int]) -> bool:
-    return file[0].startswith(_PARTITION_METADATA)
+def _is_metadata(name: str) -> bool:
+    return name.startswith(_PARTITION_METADATA)
 
 
-def assemble_slices(
-    partitions: Mapping[str, Files], timeline: Timeline, as_of: str | None = None
-) -> list[FileSlice]:
+def assemble_slices(partitions: Listing, timeline: Timeline, as_of: str | None = None) -> list[FileSlice]:
     """The slice of every file group that a reader at `as_of` (or now) reads, by file group."""
     replaced = timeline.replaced_groups(as_of)
-    found = []
-    for partition_path, files in partitions.items():
-        for file_id, group in _group_files(files).items():
-            group_id = FileGroupId(partition_path, file_id)
-            if group_id not in replaced:
-                chosen = group.slice_at(group_id, timeline, as_of)
-                if chosen:
-                    found.append(chosen)
-    found.sort(key=lambda item: item.group)
+    found = [
+        piece
+        for partition_path, files in partitions.items()
+        for piece in _slices_of(partition_path, files, timeline, as_of)
+        if piece.group not in replaced
+    ]
+    found.sort(key=attrgetter("group"))
     return found
+
+
+def _slices_of(
+    partition_path: str, files: Files, timeline: Timeline, as_of: str | None
+) -> Iterator[FileSlice]:
+    logged = _files_beside_logs(files)
+    # Most file groups of most tables are base files alone: of those only the newest is kept in hand.
+    newest: dict[str, BaseFile] = {}
+    for name, (size, _) in files.items():
+        base = None if name.startswith(".") else parse_base_file(name, size)
+        if base is None:
+            continue
+        if base.file_id in logged:
+            logged[base.file_id].bases.append(base)
+        elif _is_seen(base.instant, timeline, as_of):
+            other = newest.get(base.file_id)
+            if other is None or base.instant >= other.instant:
+                newest[base.file_id] = base
+    for file_id, base in newest.items():
+        yield _base_slice(FileGroupId(partition_path, file_id), base)
+    for file_id, group in logged.items():
+        chosen = group.slice_at(FileGroupId(partition_path, file_id), timeline, as_of)
+        if chosen:
+            yield chosen
+
+
+def _is_seen(instant: str, timeline: Timeline, as_of: str | None) -> bool:
+    return timeline.is_completed(instant) and (as_of is None or instant <= as_of)
+
+
+def _files_beside_logs(files: Files) -> dict[str, _GroupFiles]:
+    """The file groups that have logs, by file id, without their base files yet."""
+    groups: dict[str, _GroupFiles] = defaultdict(_GroupFiles)
+    for name, (size, modified) in files.items():
+        log = parse_log_file(name, size, modified) if name.startswith(".") else None
+        if log:
+            groups[log.file_id].logs.append(log)
+    return groups
 
 
 @dataclass(slots=True)
 class _GroupFiles:
+    """The files of a file group that has logs."""
+
     bases: list[BaseFile] = field(default_factory=list)
     logs: list[LogFile] = field(default_factory=list)
 
     def slice_at(self, group: FileGroupId, timeline: Timeline, as_of: str | None) -> FileSlice | None:
-        bases = {
-            base.instant: base
-            for base in self.bases
-            if timeline.is_completed(base.instant) and (as_of is None or base.instant <= as_of)
-        }
-        if not self.logs:
-            return _base_slice(group, bases[max(bases)]) if bases else None
+        bases = {base.instant: base for base in self.bases if _is_seen(base.instant, timeline, as_of)}
         self.logs.sort(key=lambda log: log.order)
         if timeline.config.version >= 8:
             return self._slice_by_completion(group, bases, timeline, as_of)
@@ -148,20 +237,6 @@ class _GroupFiles:
         current = [log for start in reversed(chosen) for log in logs[start]]
         found = _slice_of(group, base, current, as_of=as_of)
         return found and replace(found, log_times=tuple(log.modified for log in current))
-
-
-def _group_files(files: Files) -> dict[str, _GroupFiles]:
-    groups: dict[str, _GroupFiles] = defaultdict(_GroupFiles)
-    for name, size, modified in files:
-        if name.startswith("."):
-            log = parse_log_file(name, size, modified)
-            if log:
-                groups[log.file_id].logs.append(log)
-        else:
-            base = parse_base_file(name, size)
-            if base:
-                groups[base.file_id].bases.append(base)
-    return groups
 
 
 def _base_slice(group: FileGroupId, base: BaseFile) -> FileSlice:

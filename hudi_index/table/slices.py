@@ -16,21 +16,23 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from hudi_index.errors import MissingSliceFileError
 
-__all__ = ["FileGroupId", "FileSlice", "SliceIdentity"]
+__all__ = ["BASE_SUFFIX", "FileGroupId", "FileSlice", "SliceIdentity"]
 
 _LOG_FILE = re.compile(
     r"\.(?P<file_id>.+)_(?P<instant>\d+)\.log\.(?P<version>\d+)(?:_(?P<token>\d+-\d+-\d+))?"
 )
-_BASE_SUFFIX = ".parquet"
+BASE_SUFFIX = ".parquet"
+"""Ends the name of a base file, and of no log file."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class FileGroupId:
+class FileGroupId(NamedTuple):
     """The name of a file group. An unpartitioned table's partition path is empty."""
 
+    # A tuple, because these are sorted and looked up by the hundred thousand.
     partition_path: str
     file_id: str
 
@@ -135,8 +137,7 @@ class FileSlice:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class BaseFile:
+class BaseFile(NamedTuple):
     """A base file's name, taken apart."""
 
     name: str
@@ -167,9 +168,9 @@ class LogFile:
 def parse_base_file(name: str, size: int) -> BaseFile | None:
     """The base file of this name; None if it names none."""
     parts = name.split("_")
-    if len(parts) != 3 or not name.endswith(_BASE_SUFFIX):
+    if len(parts) != 3 or not name.endswith(BASE_SUFFIX):
         return None
-    return BaseFile(name, parts[0], parts[2].removesuffix(_BASE_SUFFIX), size)
+    return BaseFile(name, parts[0], parts[2].removesuffix(BASE_SUFFIX), size)
 
 
 def parse_log_file(name: str, size: int, modified: int = 0) -> LogFile | None:

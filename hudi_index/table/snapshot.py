@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import re
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hudi_index.storage import Storage
+    from hudi_index.table.listing import Listing
     from hudi_index.table.slices import FileGroupId, FileSlice
 
 __all__ = ["Snapshot"]
@@ -55,12 +56,21 @@ class Snapshot:
     """By file group."""
     as_of: str | None = None
     """The instant asked for, when it is not the latest."""
+    listing: Listing | None = field(default=None, repr=False, compare=False)
+    """What the slices were made from; None if somebody wrote to the timeline meanwhile."""
 
     @classmethod
-    def load(cls, storage: Storage, as_of: str | None = None) -> Snapshot:
+    def load(cls, storage: Storage, as_of: str | None = None, *, known: Snapshot | None = None) -> Snapshot:
         """The latest snapshot, or the one that `as_of` (`yyyyMMddHHmmss` or with milliseconds) saw.
 
+        Args:
+            storage: The table.
+            as_of: The instant to read at, the latest if None.
+            known: An earlier snapshot. The table is looked at all the same; if nothing in it is different,
+                that very snapshot is given again, with all that was found out about it.
+
         Raises:
+            InvalidOptionError: `as_of` is no instant, or Hudi has cleaned what it saw.
             NoSuchTableError: no Hudi table there.
             UnsupportedTableError: a Hudi table that can't be read.
             TableMovedError: files kept being deleted while they were listed.
@@ -68,25 +78,40 @@ class Snapshot:
         for _ in range(_ATTEMPTS):
             # Archiving removes commits that were listed a moment ago.
             with contextlib.suppress(FileNotFoundError):
-                snapshot = cls._load_once(storage, as_of)
+                snapshot = cls._load_once(storage, as_of, known)
                 if snapshot:
                     return snapshot
         raise TableMovedError(uri=storage.uri)
 
     @classmethod
-    def _load_once(cls, storage: Storage, as_of: str | None) -> Snapshot | None:
+    def _load_once(cls, storage: Storage, as_of: str | None, known: Snapshot | None) -> Snapshot | None:
         """The snapshot; None if files that it needs may have been deleted before they were listed."""
         config = TableConfig.load(storage)
         timeline = Timeline.load(storage, config)
         as_of = _as_instant(as_of, timeline)
-        partitions = list_partitions(storage)
+        before = known.listing if known is not None and known._is_of(timeline, as_of) else None
+        partitions = list_partitions(storage, before)
         later = Timeline.load(storage, config)
         if timeline.may_lose_files_by(later):
             return None
+        is_still = later.files == timeline.files
+        if known is not None and is_still and partitions == before:
+            # A snapshot follows from the properties, the timeline and the files. None of them is another one.
+            return known
         slices = assemble_slices(partitions, timeline, as_of)
         if config.version < 8 and config.table_type is TableType.MERGE_ON_READ:
             slices = _marked_if_unsettled(slices, timeline, later)
-        return cls(storage, config, timeline, TableSchema.load(timeline, as_of), tuple(slices), as_of)
+        schema = TableSchema.load(timeline, as_of)
+        return cls(storage, config, timeline, schema, tuple(slices), as_of, partitions if is_still else None)
+
+    def _is_of(self, timeline: Timeline, as_of: str | None) -> bool:
+        """Whether the snapshot was made from this timeline, file by file, under the same properties.
+
+        Not by the names of instants alone: a table that was dropped and made again may have the same.
+        """
+        mine = self.timeline
+        is_same = (mine.storage, mine.config.properties) == (timeline.storage, timeline.config.properties)
+        return is_same and mine.files == timeline.files and self.as_of == as_of
 
     @property
     def schema(self) -> pa.Schema:
@@ -105,6 +130,11 @@ class Snapshot:
             i for i in reversed(self.timeline.commits) if self.as_of is None or i.requested_time <= self.as_of
         )
         return next(seen, None)
+
+    @cached_property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(item.size for item in self.slices)
 
     @cached_property
     def groups(self) -> dict[FileGroupId, FileSlice]:
@@ -156,7 +186,14 @@ def _as_instant(text: str | None, timeline: Timeline) -> str | None:
     # Hudi takes an instant of whole seconds for the end of its second.
     instant = text if len(text) == 17 else f"{text}999"
     latest = timeline.latest_commit
-    return None if latest and instant >= latest.requested_time else instant
+    if latest and instant >= latest.requested_time:
+        return None
+    earliest = timeline.earliest_kept
+    if earliest and instant < earliest:
+        # Slices of that time would be missing without a trace.
+        reason = f"Hudi has cleaned files of that time; the earliest instant that can be read is {earliest}"
+        raise InvalidOptionError(option="as_of", value=text, reason=reason)
+    return instant
 
 
 def _marked_if_unsettled(slices: list[FileSlice], timeline: Timeline, later: Timeline) -> list[FileSlice]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timezone
 from functools import cached_property
 from io import BytesIO
@@ -47,6 +47,7 @@ _LAYOUT_1 = re.compile(r"(?P<requested>\d+)\.(?P<action>[a-z]+)")
 _LAYOUT_2 = re.compile(r"(?P<requested>\d+)_(?P<completed>\d+)\.(?P<action>[a-z]+)")
 _PENDING = re.compile(r"(?P<requested>\d+)\.(?:(?P<action>[a-z]+)\.)?(?:requested|inflight)")
 _AVRO_MAGIC = b"Obj\x01"
+_EARLIEST = "earliestCommitToRetain"
 _READERS = 8
 
 
@@ -76,6 +77,8 @@ class Timeline:
     """All completed instants, by requested time."""
     pending: frozenset[tuple[str, str]]
     """Requested time and action of what has begun and is not completed."""
+    files: tuple[StoredFile, ...] = field(default=(), repr=False)
+    """What the timeline was read from: equal ones say the same, for no instant's file is ever changed."""
 
     @classmethod
     def load(cls, storage: Storage, config: TableConfig) -> Timeline:
@@ -83,7 +86,8 @@ class Timeline:
         folder = config.timeline_folder
         completed: list[Instant] = []
         begun: set[tuple[str, str]] = set()
-        for file in storage.list(folder):
+        files = storage.list(folder)
+        for file in files:
             instant = _parse_completed(file, folder, config)
             if instant:
                 completed.append(instant)
@@ -95,7 +99,7 @@ class Timeline:
         done = {instant.requested_time for instant in completed if instant.is_commit}
         others = {(instant.requested_time, instant.action) for instant in completed}
         pending = frozenset(item for item in begun - others if item[0] not in done)
-        return cls(storage, config, tuple(completed), pending)
+        return cls(storage, config, tuple(completed), pending, tuple(files))
 
     @cached_property
     def commits(self) -> tuple[Instant, ...]:
@@ -148,6 +152,19 @@ class Timeline:
     def may_lose_files_by(self, later: Timeline) -> bool:
         """Whether something that deletes data files has begun since, as `later` shows."""
         return bool(later._removals - self._removals)
+
+    @property
+    def earliest_kept(self) -> str | None:
+        """The earliest instant to read at, by Hudi's rule; None if nothing was cleaned.
+
+        The latest cleaning says which commit it left files from. One that counts versions does not say: then
+        it is the first commit of the timeline.
+        """
+        cleans = [instant for instant in self.instants if instant.action == "clean"]
+        if not cleans:
+            return None
+        said: str | None = self.metadata_of(cleans[-1], _EARLIEST).get(_EARLIEST)
+        return said or next((instant.requested_time for instant in self.commits), None)
 
     def has_removed_since(self, completed_time: str) -> bool:
         """Whether a rollback or restore is under way or was completed after a moment."""

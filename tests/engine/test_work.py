@@ -9,7 +9,7 @@ import pytest
 from hudi_index import IndexedTable, ScanReport
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.planner import plan
-from hudi_index.table import Snapshot
+from hudi_index.table import Snapshot, listing
 from tests.engine.table.fabricate import Fabricated
 from tests.work import counted
 
@@ -59,7 +59,20 @@ def test_first_plan_opens_no_data_file_and_decodes_one_row_group_per_partition_a
     with counted() as again:
         assert table.plan("id = 'k7-3' AND n >= 700").kept == 1
     assert again.row_groups == []
-    assert (len(again.opened) <= 4, again.bytes_read < 5_000) == (True, True), again
+    # Properties, catalog, and whether that has a next generation: a commit that is known is not read again.
+    assert (len(again.opened) <= 3, again.bytes_read < 5_000) == (True, True), again
+
+
+def test_plan_of_a_table_that_is_as_it_was_makes_no_slices(
+    made: Fabricated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = IndexedTable.open(made.path)
+    first, statted = table.plan("id = 'k7-3'"), []
+    looked_at = listing._facts_of
+    monkeypatch.setattr(listing, "_facts_of", lambda entry: statted.append(entry.name) or looked_at(entry))
+    again = table.plan("id = 'k7-4'")
+    assert (again.kept, again.snapshot is first.snapshot) == (1, True)
+    assert statted == [".hoodie_partition_metadata"]
 
 
 def test_plan_of_a_known_snapshot_matches_its_slices_once(made: Fabricated) -> None:

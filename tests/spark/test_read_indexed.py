@@ -170,6 +170,22 @@ def test_dataframe_shows_the_table_as_it_was_and_a_new_one_shows_it_as_it_is(
     assert "k0002" in ids(fresh)
 
 
+def test_table_opened_anew_is_seen_as_before_until_it_is_another(spark: SparkSession, tmp_path: Path) -> None:
+    hudi = indexed(spark, tmp_path / "t", MOR)
+    where, seen = "name = 'ascii'", []
+    for salt in (0, 8):
+        if salt:
+            hudi.upsert(hostile_rows([2], ts=9, salt=salt))
+        for _ in range(2):
+            found = read_indexed(spark, hudi.path, strict=True).where(where)
+            assert ids(found) == ids(hudi.read().where(where))
+            assert last_plans(1)[0].plan is not None
+            seen.append(last_plans(1)[0].plan.snapshot)  # type: ignore[union-attr]
+    assert seen[0] is seen[1]
+    assert seen[1] is not seen[2]
+    assert seen[2] is seen[3]
+
+
 @pytest.mark.parametrize("table_type", [COW, MOR])
 def test_commit_between_hudis_look_and_ours_loses_nothing(
     table_type: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -189,11 +205,11 @@ def test_commit_between_hudis_look_and_ours_loses_nothing(
     # Hudi looks first: the row is 'ascii' there, and nowhere in what we see and what the index describes.
     wanted, load = ids(hudi.read().where("name = 'ascii'")), Snapshot.load.__func__  # type: ignore[attr-defined]
 
-    def commit_and_load(storage: Storage, as_of: str | None = None) -> Snapshot:
+    def commit_and_load(storage: Storage, as_of: str | None = None, **known: Any) -> Snapshot:
         monkeypatch.undo()
         hudi.upsert(hostile_rows([2], ts=11, salt=3))
         IndexedTable.open(hudi.path).maintain()
-        return load(Snapshot, storage, as_of)  # type: ignore[no-any-return]
+        return load(Snapshot, storage, as_of, **known)  # type: ignore[no-any-return]
 
     monkeypatch.setattr(file_index.Snapshot, "load", commit_and_load)
     late = read_indexed(spark, hudi.path, strict=True)

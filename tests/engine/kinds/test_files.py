@@ -8,7 +8,14 @@ import pyarrow as pa
 import pytest
 
 from hudi_index.entries.schema import ENTRY_SCHEMA
-from hudi_index.kinds.files import IndexedSlice, entries_of, indexed_slices
+from hudi_index.kinds.files import (
+    IndexedSlice,
+    described_places,
+    entries_of,
+    indexed_slices,
+    noted_columns,
+)
+from hudi_index.table.identities import identity_columns
 from hudi_index.table.slices import FileGroupId, FileSlice
 
 BASE = FileSlice(FileGroupId("eu", "a"), "a_0_1.parquet", base_size=10, latest_instant="1")
@@ -83,3 +90,29 @@ def test_file_group_that_left_is_gone() -> None:
     known = indexed_slices(entries_of(NOTED.values()))
     assert known.gone([LOGGED]) == [LOGS_ONLY.group, BASE.group]
     assert known.uncovered([LOGGED]) == []
+
+
+@pytest.mark.parametrize("changed", [None, *SLICES], ids=["nothing", "base", "logged", "logs only"])
+@pytest.mark.parametrize("pieces", [1, 3])
+def test_noted_slices_are_found_in_any_order_and_in_any_pieces(
+    pieces: int, changed: FileSlice | None
+) -> None:
+    notes = [note(piece, number) for number, piece in enumerate(SLICES)]
+    entries = entries_of(notes) if pieces == 1 else pa.concat_tables(entries_of([each]) for each in notes)
+    noted = noted_columns(entries)
+    now = [
+        replace(piece, log_files=(*piece.log_files, ".x_9.log.1_0-0-0"), log_sizes=(*piece.log_sizes, 1))
+        if piece is changed
+        else piece
+        for piece in SLICES
+    ]
+    extra = FileSlice(FileGroupId("eu", "new"), "new_0_1.parquet")
+    for current in (now, now[::-1], now[1:], [*now, extra], [extra, *now], [extra], []):
+        rows, places = described_places(noted, identity_columns(current))
+        found = [
+            (notes[row].identity, current[place].identity) for row, place in zip(rows, places, strict=True)
+        ]
+        assert all(one == other for one, other in found)
+        same = {piece.identity for piece in current} & {each.identity for each in notes}
+        assert {identity for identity, _ in found} == same
+        assert len(found) == len(same)

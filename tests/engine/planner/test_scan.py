@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import time
 from decimal import Decimal
 from io import StringIO
 from typing import TYPE_CHECKING, Any
@@ -278,3 +280,56 @@ def test_values_that_text_formats_have_no_word_for_are_spelled_out() -> None:
     first = json.loads(written("json").splitlines()[0])
     assert first == {"x": "nan", "raw": "AP8=", "s": 'a"b', "d": "1.50", "l": [1, None]}
     assert "NULL" in written("table")
+
+
+def test_table_kept_open_shows_every_change_of_its_files(tmp_path: Path) -> None:
+    """Plans of one `IndexedTable` share what they know of the table, and none may see what it was before."""
+    files = Fabricated(tmp_path / "t", partition_fields="")
+    files.commit(T1)
+    files.base_file("", "a", T1, _rows(range(10), "eu"))
+    files.base_file("", "b", T1, _rows(range(100, 110), "us"))
+    kept = IndexedTable.open(files.path)
+    kept.sql("CREATE INDEX stats ON t USING column_stats (n)")
+    everything = [*range(10), *range(100, 110)]
+
+    def check(expected: list[int]) -> None:
+        for low, high in ((0, 9999), (0, 50), (50, 1000), (1000, 9999)):
+            predicate, fresh = f"n >= {low} AND n < {high}", IndexedTable.open(files.path)
+            wanted = [n for n in expected if low <= n < high]
+            for _ in range(2):
+                assert _found(kept.scan(predicate, ["n"])) == wanted
+            ours, theirs = kept.plan(predicate).as_dict(), fresh.plan(predicate).as_dict()
+            assert {**ours, "seconds": 0} == {**theirs, "seconds": 0}
+
+    check(everything)
+    instant, written = files.path / f".hoodie/timeline/{T2}_{T2}.commit", "b_0-1-2_" + T2 + ".parquet"
+    # A write, first without its commit.
+    files.base_file("", "b", T2, _rows(range(1000, 1005), "us"))
+    check(everything)
+    files.commit(T2)
+    check([*range(10), *range(1000, 1005)])
+    kept.maintain()
+    check([*range(10), *range(1000, 1005)])
+    # Cleaning of what nobody reads any more.
+    files.commit("20240103000000000", "clean")
+    (files.path / f"b_0-1-2_{T1}.parquet").rename(tmp_path / "cleaned")
+    check([*range(10), *range(1000, 1005)])
+    # A restore to the first commit brings it back and takes the second away.
+    files.commit("20240104000000000", "restore")
+    (tmp_path / "cleaned").rename(files.path / f"b_0-1-2_{T1}.parquet")
+    instant.unlink()
+    (files.path / written).unlink()
+    check(everything)
+    # Not by Hudi: nothing but the folder tells.
+    (files.path / f"a_0-1-2_{T1}.parquet").rename(tmp_path / "taken")
+    check([*range(100, 110)])
+    (tmp_path / "taken").rename(files.path / f"a_0-1-2_{T1}.parquet")
+    check(everything)
+    # Dropped and made again, with the same names and without indexes.
+    time.sleep(0.02)  # a file's time is no finer than the tick of the system's clock
+    shutil.rmtree(files.path)
+    files = Fabricated(tmp_path / "t", partition_fields="")
+    files.commit(T1)
+    files.base_file("", "a", T1, _rows(range(2000, 2003), "eu"))
+    files.base_file("", "b", T1, _rows(range(100, 110), "us"))
+    check([*range(2000, 2003), *range(100, 110)])

@@ -107,6 +107,23 @@ class Fabricated:
         else:
             self.write(f"{self.timeline_folder}/{requested}.{action}", json.dumps(record).encode())
 
+    def clean(self, requested: str, earliest: str | None) -> None:
+        """A completed cleaning, which says from which commit on it left files, or nothing."""
+        schema = {
+            "type": "record",
+            "name": "HoodieCleanMetadata",
+            "fields": [
+                {"name": "startCleanTime", "type": "string"},
+                {"name": "earliestCommitToRetain", "type": "string"},
+            ],
+        }
+        sink = BytesIO()
+        fastavro.writer(
+            sink, schema, [{"startCleanTime": requested, "earliestCommitToRetain": earliest or ""}]
+        )
+        name = f"{requested}_{requested}.clean" if self.version >= 8 else f"{requested}.clean"
+        self.write(f"{self.timeline_folder}/{name}", sink.getvalue())
+
     def partition(self, path: str) -> None:
         self.write(f"{path}/.hoodie_partition_metadata" if path else ".hoodie_partition_metadata")
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hudi_index.table import FileGroupId, Snapshot
+from hudi_index.table.listing import _list_far, _list_local, list_partitions
 from tests.engine.table.fabricate import Fabricated
 
 if TYPE_CHECKING:
@@ -173,3 +174,21 @@ def test_log_rewritten_under_its_old_name_and_size_is_another_slice_in_version_6
     (after,) = Snapshot.load(table.storage).slices
     # Later versions name a log by its delta commit, so nothing else can have its name.
     assert (before.identity == after.identity) is is_equal
+
+
+def test_both_ways_to_list_find_the_same(tmp_path: Path) -> None:
+    table = Fabricated(tmp_path / "t", version=6, table_type="MERGE_ON_READ")
+    table.commit(T1)
+    table.base_file("eu/day=1", "a", T1)
+    table.log_file("eu/day=1", "a", T1, size=7)
+    table.base_file("us", "b", T1)
+    table.write("us/.b.parquet.crc")
+    table.write("no partition/x_0-1-2_1.parquet")
+    (tmp_path / "elsewhere").mkdir()
+    (table.path / "us" / "empty").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    (table.path / "us" / "nowhere").symlink_to(tmp_path / "gone")
+    # One is for storages whose every request is a journey, and works on this one as well.
+    far, local = _list_far(table.storage), _list_local(table.storage.path_of(), {})
+    assert {path: files for path, files in local.items() if files} == far
+    assert far.keys() == {"eu/day=1", "us", "no partition"}
+    assert list_partitions(table.storage).keys() == {"eu/day=1", "us"}
