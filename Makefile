@@ -54,8 +54,9 @@ browser: ## Bring the browser that a test opens the validation report in, on Deb
 	        >/dev/null 2>&1 || echo "No Chromium: that test is skipped"; \
 	fi
 
+# Two workers, a file of tests to one of them, in the order of tests/conftest.py. ARGS="-n 0" is without.
 test: $(STAMP) browser ## Run all tests but the slow ones (ARGS="-k storage" for some)
-	@$(BIN)/pytest --durations=15 --durations-min=5 $(ARGS)
+	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=15 --durations-min=5 $(ARGS)
 
 test-slow: $(STAMP) ## Run the long random tests
 	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -m slow $(ARGS)

@@ -1,9 +1,11 @@
-"""Fixtures for all tests: one Spark session for the whole run."""
+"""Fixtures for all tests: one Spark session per process."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,6 +28,9 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+# With two workers, files that take minutes start before those that fill up the rest of the time.
+_LONG_FIRST = ("dags", "spark", "provider", "parity", "validation", "lifecycle")
+
 # For every Java that a test starts, in this process and in others: compile soon rather than well, one
 # collector thread, no collections while classes are loaded, and no helper process for each of the many
 # `chmod` that Hadoop runs.
@@ -45,30 +50,45 @@ _OF_CLUSTERS = re.compile(
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests with Spark come last: the quick ones fail first."""
-    items.sort(key=lambda item: item.get_closest_marker("spark") is not None)
+    """Files with Spark come last: the quick ones fail first."""
+    with_spark = {item.path for item in items if item.get_closest_marker("spark")}
+
+    def place(item: pytest.Item) -> int:
+        if item.path not in with_spark:
+            return -1
+        folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        return _LONG_FIRST.index(folder) if folder in _LONG_FIRST else len(_LONG_FIRST)
+
+    items.sort(key=place)
+    for item in items:
+        # Also those that start Spark in another process: by then this one has fetched the Hudi bundle.
+        if item.get_closest_marker("spark") and "spark" not in item.fixturenames:
+            item.fixturenames.insert(0, "spark")
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The only Spark session of the run."""
+    """The only Spark session of this process."""
     from hudi_index.spark.session import SHORT_RUN, local_session
 
     warehouse = tmp_path_factory.mktemp("warehouse")
-    session = local_session(
-        "hudi-index-tests",
-        settings={
-            **SHORT_RUN,
-            # From the start the heap that it grows to anyway.
-            _JVM_OPTIONS: f"{SHORT_RUN[_JVM_OPTIONS]} -Xms1500m -Xmn700m",
-            "spark.sql.shuffle.partitions": "2",
-            "spark.default.parallelism": "2",
-            "spark.sql.warehouse.dir": str(warehouse),
-            "spark.sql.session.timeZone": "UTC",
-            "spark.driver.memory": "3g",
-            "spark.log.level": "ERROR",
-        },
-    )
+    # Two workers that fetch the Hudi bundle at the same time would break each other's copy.
+    with (tmp_path_factory.getbasetemp().parent / "spark.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        session = local_session(
+            "hudi-index-tests",
+            settings={
+                **SHORT_RUN,
+                # From the start the heap that it grows to anyway.
+                _JVM_OPTIONS: f"{SHORT_RUN[_JVM_OPTIONS]} -Xms1500m -Xmn700m",
+                "spark.sql.shuffle.partitions": "2",
+                "spark.default.parallelism": "2",
+                "spark.sql.warehouse.dir": str(warehouse),
+                "spark.sql.session.timeZone": "UTC",
+                "spark.driver.memory": "3g",
+                "spark.log.level": "ERROR",
+            },
+        )
     session.sparkContext.setLogLevel("ERROR")
     _forget_clusters(session)
     yield session
