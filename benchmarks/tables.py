@@ -32,7 +32,9 @@ OPTIONS = {
     "hoodie.compact.inline": "false",
     # A file group of a few thousand rows is small; without this an upsert would write new rows there.
     "hoodie.parquet.small.file.limit": "0",
+    # Hudi's defaults are a hundred tasks and more, for clusters: on two cores most of an upsert.
     "hoodie.upsert.shuffle.parallelism": "4",
+    "hoodie.simple.index.parallelism": "4",
     "hoodie.write.lock.provider": LOCK_PROVIDER,
 }
 

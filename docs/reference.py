@@ -181,12 +181,16 @@ def parameters_of(path: str) -> Iterator[str]:
         return
     told = arguments(what)
     rows = []
-    for name, parameter in inspect.signature(what.__init__).parameters.items():
-        if name not in ("self", "kwargs"):
-            is_required = parameter.default is parameter.empty
-            rows.append(
-                (code(name), "required" if is_required else code(repr(parameter.default)), told[name])
-            )
+    # Those that a class tells of, whether it takes them itself or hands them on to its base.
+    known: dict[str, inspect.Parameter] = {}
+    for each in what.__mro__:
+        if "__init__" in vars(each):
+            known = {**inspect.signature(each.__init__).parameters, **known}
+    for name, means in told.items():
+        if name != "kwargs":
+            default = known[name].default
+            is_required = default is inspect.Parameter.empty
+            rows.append((code(name), "required" if is_required else code(repr(default)), means))
     yield table(("parameter", "default", "means"), rows)
 
 

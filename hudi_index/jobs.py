@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
-__all__ = ["JobReport", "progress", "progress_shown"]
+__all__ = ["JobReport", "progress", "progress_shown", "timed"]
 
 _is_shown: ContextVar[bool] = ContextVar("progress is shown", default=False)
 _PAUSE = 0.2
@@ -66,6 +67,16 @@ def progress(phase: str, total: int, unit: str, done: Callable[[], int]) -> Iter
             log.info("%s", line())
 
 
+@contextmanager
+def timed(seconds: dict[str, float], phase: str) -> Iterator[None]:
+    """Adds the time spent inside to the seconds of a phase."""
+    started = time.perf_counter()
+    try:
+        yield
+    finally:
+        seconds[phase] = round(seconds.get(phase, 0.0) + time.perf_counter() - started, 3)
+
+
 @dataclass
 class JobReport:
     """What one run of a verb did and what it cost."""
@@ -93,15 +104,9 @@ class JobReport:
     seconds: dict[str, float] = field(default_factory=dict)
     """By phase."""
 
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
+    def phase(self, name: str) -> AbstractContextManager[None]:
         """Counts the time spent inside as part of a phase."""
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            spent = self.seconds.get(name, 0.0) + time.perf_counter() - started
-            self.seconds[name] = round(spent, 3)
+        return timed(self.seconds, name)
 
     def as_dict(self) -> dict[str, Any]:
         """All of it, for JSON."""

@@ -6,15 +6,14 @@ The JSON form is documented in docs/validation.md; `version` counts its incompat
 from __future__ import annotations
 
 import json
-import time
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hudi_index.errors import ValidationFailedError
+from hudi_index.jobs import timed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
 __all__ = ["ContentResult", "CoverageResult", "IndexResult", "QueryResult", "ValidationReport"]
 
@@ -136,15 +135,9 @@ class ValidationReport:
     notes: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
 
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
+    def phase(self, name: str) -> AbstractContextManager[None]:
         """Counts the time spent inside as part of a phase."""
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            spent = self.seconds.get(name, 0.0) + time.perf_counter() - started
-            self.seconds[name] = round(spent, 3)
+        return timed(self.seconds, name)
 
     @property
     def wrong_queries(self) -> list[QueryResult]:

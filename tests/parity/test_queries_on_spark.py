@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from pyspark.errors import IllegalArgumentException
 from hudi_index.engine import IndexedTable
 from hudi_index.errors import InvalidOptionError, UnsupportedPredicateError
 from hudi_index.spark import last_plans, read_indexed
+from hudi_index.spark.parity import session_settings as session
 from tests.lifecycle.histories import History
 from tests.lifecycle.test_lifecycle_on_spark import FUNCTIONAL, STATEMENTS
 from tests.parity.tables import COW, MOR, HudiTable, canonical, canonical_rows, hostile_rows
@@ -26,7 +26,7 @@ from tests.parity.test_plans_on_spark import LEAVES
 from tests.parity.test_predicates_on_spark import LITERALS, OPERATORS, PATTERNS, UNWRAP_CAST, is_accepted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -63,22 +63,6 @@ OWN = [
 _IDENTITY = ["_hoodie_record_key", "_hoodie_commit_seqno"]
 """Which row it is, whatever it holds: what scans give of each column is compared in `test_scans_on_spark`."""
 _TIME_ZONES = ("UTC", "America/New_York", "Asia/Tokyo")
-
-
-@contextmanager
-def session(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """The session with settings, which are gone afterwards."""
-    before = {name: spark.conf.get(name, None) for name in settings}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, old in before.items():
-            if old is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, old)
 
 
 def exact(time_zone: str = "UTC") -> dict[str, str]:
