@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 
-_ROWS_TOGETHER = 100_000
+_BYTES_TOGETHER = 8 * 1024 * 1024
 
 
 def changes_schema(job: Job, partition: str) -> pa.Schema:
@@ -80,13 +80,13 @@ def as_changes(
 ) -> Iterator[Changes | Counts]:
     """Entries with their targets and their partition's schema; so is what is to be noted in `files`.
 
-    Those of many file groups together: per call it would cost more than per entry.
+    Those of many file groups together, up to some bytes: a call costs more than an entry.
     """
     schema_of = cache(partial(changes_schema, job))
     tails = {kind.partition: kind.key_tail for kind in (*job.kept_kinds, *job.new_kinds)}
     noted: list[IndexedSlice] = []
     held: dict[tuple[str, bool, tuple[str, ...]], list[pa.Table]] = defaultdict(list)
-    rows = 0
+    size = 0
 
     def released() -> Iterator[Changes]:
         for (partition, is_deleted, _), tables in held.items():
@@ -103,10 +103,10 @@ def as_changes(
             if each.entries.num_rows:
                 shape = (each.partition, each.is_deleted, tuple(each.entries.column_names))
                 held[shape].append(each.entries)
-                rows += each.entries.num_rows
-            if rows >= _ROWS_TOGETHER:
+                size += each.entries.nbytes
+            if size >= _BYTES_TOGETHER:
                 yield from released()
-                rows = 0
+                size = 0
         else:
             noted.append(each)
     if noted:

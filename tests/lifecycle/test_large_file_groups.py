@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import pytest
 
 from hudi_index.engine import IndexedTable
-from hudi_index.entries.schema import DELETED, KEY, TYPE
+from hudi_index.entries.schema import DELETED, KEY, PAYLOADS, TYPE
+from hudi_index.kinds.bloom_filters import BloomFilters
 from hudi_index.kinds.protocol import SliceContext
 from hudi_index.kinds.record_index import RecordIndex
 from hudi_index.lifecycle import LocalExecutor
 from hudi_index.lifecycle.job import Job, Target, WorkItem
 from hudi_index.lifecycle.maintain import maintain
 from hudi_index.lifecycle.runs import TARGET, Changes, merged, pieces_of
-from hudi_index.lifecycle.tasks import changes_of
+from hudi_index.lifecycle.tasks import Described, as_changes, changes_of
 from hudi_index.lifecycle.writing import surviving_changes
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.metadata_table.log_file import load_log_file
@@ -113,6 +115,29 @@ def test_large_file_group_is_described_in_bounded_memory() -> None:
     job, item = large_job(rows_at_once=10 * BATCHES * ROWS)
     compared = peak_of(changes_of(job, item, rows(1), rows(1)))
     assert streamed < compared / 5
+
+
+def test_large_payloads_of_many_file_groups_are_not_held_together() -> None:
+    job, _ = large_job(rows_at_once=ROWS)
+    job = replace(job, kept_kinds=(BloomFilters("blooms", ()),), targets=(Target("blooms", 0, is_new=True),))
+    size, count = 1_000_000, 100
+
+    def described() -> Iterator[Described]:
+        for number in range(count):
+            payload = pa.array([{"type": "t", "bloomFilter": bytes(size)}], PAYLOADS["BloomFilterMetadata"])
+            yield Described("blooms", pa.table({KEY: [f"n$p$f{number:03d}"], "BloomFilterMetadata": payload}))
+
+    rows = 0
+
+    def counted() -> Iterator[object]:
+        nonlocal rows
+        for each in as_changes(job, described()):
+            assert isinstance(each, Changes)
+            rows += each.rows.num_rows
+            yield each
+
+    assert peak_of(counted()) < 0.4 * size * count
+    assert rows == count
 
 
 def sorted_changes() -> Iterator[pa.Table]:
