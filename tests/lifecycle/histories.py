@@ -89,7 +89,7 @@ class History:
             "clean": (1, hudi.clean),
         }
         if self._is_crashed:
-            # It does not roll the dead write back, and Hudi then refuses to: "please rollback greater commits first".
+            # It leaves the dead write be, and Hudi then can no longer roll that back.
             del choices["delete_partition"]
         else:
             choices["savepoint"] = (2, self._save)
