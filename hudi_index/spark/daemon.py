@@ -8,8 +8,8 @@ Each Python task also makes all path importers forget what they know, and those 
 directory again at once. Spark ships its own Python as such a file; here all of it is imported before, so
 the importers are not needed any more. What is imported later makes new ones.
 
-After each task a worker collects garbage, among all that was ever imported: a tenth of a second, in which it
-also gets its own copy of that memory. What is here before the fork is no garbage, so it is set aside.
+After each task a worker collects garbage, among all that was ever imported, and so gets its own copy of that
+memory: some 0.03 s a task. What is here before the fork is no garbage, so it is set aside.
 
 The package has to be installed for whichever Python the executors run: an archive or `--py-files` comes too
 late, since files of the job reach a worker after its fork.
