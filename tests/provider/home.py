@@ -45,7 +45,7 @@ SETTINGS = {
     "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
     "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
     "AIRFLOW__API_AUTH__JWT_SECRET": "tests " * 12,
-    # Of services that start together one writes the settings file; another read it half, without its key.
+    # Of services that start together one writes the settings file with its key; one was seen without a key.
     "AIRFLOW__CORE__FERNET_KEY": base64.urlsafe_b64encode(b"tests of this machine's own kind").decode(),
     "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{HOME / 'airflow.db'}",
     "AIRFLOW_CONN_HUDI_INDEX_DEFAULT": json.dumps(
