@@ -65,6 +65,7 @@ def plan(
     *,
     as_of: str | None = None,
     time_zone: str = "UTC",
+    session: Session | None = None,
     snapshot: Snapshot | None = None,
     known: Snapshot | None = None,
     only: Collection[str] | None = None,
@@ -78,6 +79,7 @@ def plan(
             which bring their own session.
         as_of: The instant to read at, the latest if None.
         time_zone: That of the local times in a text.
+        session: What else gives a text its meaning, instead of its time zone alone.
         snapshot: The table as it is read, if that is decided already.
         known: The table as it was seen before: used again if it is still so.
         only: The indexes to ask, by name, also where that costs more than it saves; all that pay if None.
@@ -88,7 +90,9 @@ def plan(
         UnknownColumnError: it names a column that the table does not have.
     """
     seconds: dict[str, float] = {}
-    session = Session.of_text(time_zone) if isinstance(predicate, str) else predicate.session
+    if not isinstance(predicate, str):
+        session = predicate.session
+    session = session or Session.of_text(time_zone)
     with _timed(seconds, "snapshot"):
         snapshot = snapshot or Snapshot.load(storage, as_of, known=known)
     with _timed(seconds, "coverage"):
@@ -98,7 +102,7 @@ def plan(
         if isinstance(predicate, str):
             text = predicate
             schema = with_expressions(schema, coverage.expression_types, coverage.expression_names)
-            condition = bind(parse_predicate(text, time_zone=time_zone), schema)
+            condition = bind(parse_predicate(text, time_zone=session.zone), schema)
         else:
             text, condition = predicate.text, predicate.bound(schema, coverage.expression_trees)
         tree = tree_of(condition, time_zone=session.zone)
