@@ -19,6 +19,7 @@ from hudi_index.errors import (
     ConflictError,
     CorruptError,
     InvalidOptionError,
+    TableFileError,
     UnsupportedTableError,
     UserError,
 )
@@ -99,7 +100,7 @@ def read_indexed(
     if relation is None:
         return frame if where is None else frame.where(where)
     # As close as can be to the moment that Hudi looked; what can't be seen now is tried again at planning.
-    with contextlib.suppress(ConflictError, CorruptError, OSError):
+    with contextlib.suppress(ConflictError, CorruptError, TableFileError, OSError):
         _ = planner.snapshot
     gateway = spark.sparkContext._gateway
     factory = index_factory(gateway, relation.location())

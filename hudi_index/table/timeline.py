@@ -26,7 +26,8 @@ import fastavro
 import pyarrow.parquet as pq
 from fastavro.schema import SchemaParseException
 
-from hudi_index.errors import TimelineCorruptError
+from hudi_index.errors import TableFileError
+from hudi_index.table.damage import naming_table_file
 from hudi_index.table.slices import FileGroupId
 
 if TYPE_CHECKING:
@@ -207,7 +208,8 @@ class Timeline:
         names = [file.name for file in self.storage.list(folder) if file.name.endswith(".parquet")]
         found: list[tuple[str, str, str]] = []
         for name in names:
-            with self.storage.open_input(f"{folder}/{name}") as source:
+            path = f"{folder}/{name}"
+            with naming_table_file(self.storage, path), self.storage.open_input(path) as source:
                 table = pq.read_table(source, columns=["instantTime", "completionTime", "action"])
             columns: list[Any] = [table.column(each).to_pylist() for each in table.column_names]
             found.extend(zip(*columns, strict=True))
@@ -234,7 +236,7 @@ class Timeline:
         return self.metadata_of(instant, field).get(field) or {}
 
     def metadata_of(self, instant: Instant, *fields: str) -> Mapping[str, Any]:
-        """What a commit says it did, or only these fields of it. Raises TimelineCorruptError."""
+        """What a commit says it did, or only these fields of it. Raises TableFileError."""
         data = self.storage.read(instant.path)
         try:
             if data.startswith(_AVRO_MAGIC):
@@ -243,9 +245,9 @@ class Timeline:
                 record = json.loads(data) if data else {}
         except (ValueError, EOFError, SchemaParseException) as error:
             path = self.storage.uri_of(instant.path)
-            raise TimelineCorruptError(path=path, reason=f"not commit metadata: {error}") from error
+            raise TableFileError(path=path, reason=f"it is no commit metadata ({error})") from error
         if not isinstance(record, dict):
-            raise TimelineCorruptError(path=self.storage.uri_of(instant.path), reason="not commit metadata")
+            raise TableFileError(path=self.storage.uri_of(instant.path), reason="it is no commit metadata")
         return record
 
     def extra_metadata_backwards(self, as_of: str | None = None) -> Iterator[Mapping[str, str]]:
