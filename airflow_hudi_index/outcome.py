@@ -33,7 +33,7 @@ class JobCrashed(AirflowException):
 
 
 class JobRefused(AirflowFailException):
-    """The request can't be carried out as it stands: trying again would not help."""
+    """The request can't be carried out, or not before a person mends something: trying again won't help."""
 
 
 class ValidationFailed(AirflowFailException):
@@ -86,6 +86,8 @@ def _code_of(report: dict[str, Any]) -> int:
         return _VALIDATION_FAILED
     if "error" not in report:
         return 0
+    if isinstance(code := report.get("exit_code"), int):
+        return code
     kind = getattr(errors, str(report.get("kind")), errors.HudiIndexError)
     return int(getattr(kind, "exit_code", 1))
 

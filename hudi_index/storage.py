@@ -31,7 +31,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from hudi_index.errors import UnsupportedStorageError
-from hudi_index.storage_errors import storage_error_of
+from hudi_index.storage_errors import StorageError, storage_error_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -117,6 +117,8 @@ class Storage:
         """
         try:
             yield
+        except StorageError:
+            raise
         except (OSError, ValueError) as error:  # a ValueError is how a name with NUL is refused
             if isinstance(error, ValueError) and not re.search("NUL|null byte", str(error)):
                 raise

@@ -113,15 +113,13 @@ _KINDS = (
 
 
 def storage_error_of(error: Exception, *, path: str, operation: str) -> StorageError:
-    """What the file system said, as an error of ours; one that is ours already stays as it is.
+    """What the file system said, as an error of ours.
 
     Args:
         error: what it raised.
         path: the file or folder.
         operation: what was to be done, to stand after "it can't": `be read`.
     """
-    if isinstance(error, StorageError):
-        return error
     number = error.errno if isinstance(error, OSError) else None
     text = " ".join(str(error).replace("\0", "\\0").split())
     reason = os.strerror(number).lower() if number else text
