@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
+    "AmbiguousColumnError",
     "CatalogCorruptError",
     "CommitConflictError",
     "ConflictError",
@@ -112,6 +113,16 @@ class UnknownColumnError(UserError):
         near = difflib.get_close_matches(column, self.known, n=3)
         hint = f"did you mean {', '.join(near)}?" if near else f"columns: {', '.join(self.known)}"
         super().__init__(f"the table has no column {column!r}; {hint}")
+
+
+class AmbiguousColumnError(UserError):
+    """A name that several columns have in other cases, and none in this one."""
+
+    def __init__(self, *, column: str, candidates: Iterable[str]) -> None:
+        self.column, self.candidates = column, tuple(candidates)
+        super().__init__(
+            f"column {column!r} may be {' or '.join(map(repr, self.candidates))}: write it as the table does"
+        )
 
 
 class UnknownIndexKindError(UserError):
