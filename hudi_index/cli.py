@@ -223,7 +223,7 @@ def _scan(table: IndexedTable, asked: argparse.Namespace) -> object:
     report = ScanReport()
     reader = table.scan(
         asked.predicate,
-        asked.columns.split(",") if asked.columns else None,
+        None if asked.columns is None else [name.strip() for name in asked.columns.split(",")],
         limit=asked.limit,
         as_of=asked.as_of,
         time_zone=asked.time_zone,

@@ -30,6 +30,7 @@ from urllib.parse import quote, unquote
 import pyarrow as pa
 from pyarrow import fs
 
+from hudi_index.arguments import checked_location, checked_options
 from hudi_index.errors import UnsupportedStorageError
 from hudi_index.storage_errors import StorageError, storage_error_of
 
@@ -72,9 +73,9 @@ class Storage:
 
         A URI is percent-quoted, a path is not: `file:///a%20b` and `/a b` are the same folder.
         """
-        local = location if isinstance(location, Path) else _local_path(location)
+        local = location if isinstance(location, Path) else _local_path(checked_location("path", location))
         uri = local.absolute().as_uri() if local else str(location)
-        return cls(uri.rstrip("/") if uri != "file:///" else uri, dict(options or {}))
+        return cls(uri.rstrip("/") if uri != "file:///" else uri, checked_options("options", options or {}))
 
     def __getstate__(self) -> dict[str, object]:
         return {"uri": self.uri, "options": dict(self.options)}

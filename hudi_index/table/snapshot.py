@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hudi_index.arguments import checked_text
 from hudi_index.errors import InvalidOptionError, TableMovedError
 from hudi_index.table.config import TableConfig, TableType
 from hudi_index.table.identities import identity_columns
@@ -183,7 +184,7 @@ class Snapshot:
 def _as_instant(text: str | None, timeline: Timeline) -> str | None:
     if text is None:
         return None
-    if not _INSTANT.fullmatch(text):
+    if not _INSTANT.fullmatch(checked_text("as_of", text, "an instant, as a text")):
         raise InvalidOptionError(
             option="as_of", value=text, reason="an instant is yyyyMMddHHmmss or yyyyMMddHHmmssSSS"
         )

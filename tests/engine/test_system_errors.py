@@ -1,7 +1,8 @@
-"""What the system refuses, through the command as it is installed: one line, the file's name, an exit code."""
+"""What the system refuses, through the command in a process of its own: one line, the file, the exit code."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -217,7 +218,7 @@ def test_index_that_may_not_be_read_is_a_reason_and_no_error(open_to_all: Path) 
 
 def test_full_disk_is_an_error_that_names_the_file(small_disk: Path) -> None:
     table = _made(small_disk / "t")
-    with (small_disk / "filler").open("wb", buffering=0) as filler, pytest.raises(OSError, match="No space"):
+    with (small_disk / "filler").open("wb", buffering=0) as filler, contextlib.suppress(OSError):
         while True:
             filler.write(b"x" * 1024)
     (done,) = _run_all(table.path, ["create", *VERBS["create"]])
@@ -329,7 +330,7 @@ def test_damaged_commit_of_the_table_is_an_error_that_names_it(
 def test_link_to_a_folder_around_it_is_an_error_and_no_endless_list(table: Fabricated) -> None:
     for name in ("one", "other"):
         (table.path / "eu" / name).symlink_to(table.path)
-    with pytest.raises(StoragePlaceError, match="eu/o.*a folder that it is in itself"):
+    with pytest.raises(StoragePlaceError, match=r"eu/o.*a folder that it is in itself"):
         Snapshot.load(table.storage)
 
 
@@ -340,7 +341,9 @@ def test_file_where_a_folder_should_be_is_no_lost_race(table: Fabricated) -> Non
 
 
 def test_storage_that_does_not_answer_is_to_be_tried_again() -> None:
-    said = "AWS Error NETWORK_CONNECTION during HeadObject operation: curlCode: 7, Could not connect to server"
+    said = (
+        "AWS Error NETWORK_CONNECTION during HeadObject operation: curlCode: 7, Could not connect to server"
+    )
     error = storage_error_of(OSError(said), path="s3://b/t", operation="be read")
     assert isinstance(error, StorageUnreachableError)
     assert error.exit_code == 4

@@ -69,7 +69,7 @@ def test_partition_that_is_gone_is_an_error(tmp_path: Path) -> None:
 def test_partition_that_lost_its_name_is_an_error(tmp_path: Path) -> None:
     table = updated(tmp_path / "t", 9)
     (table.path / "eu/.hoodie_partition_metadata").unlink()
-    with pytest.raises(TableFileError, match="eu: it has no .hoodie_partition_metadata"):
+    with pytest.raises(TableFileError, match=r"eu: it has no .hoodie_partition_metadata"):
         Snapshot.load(table.storage)
 
 
@@ -124,7 +124,7 @@ def test_log_of_the_newest_slice_that_is_gone_is_an_error(version: int, tmp_path
     table.commit(T1, "deltacommit", written=[base("a", T1)])
     table.base_file("eu", "a", T1, ROW)
     table.commit(T2, "deltacommit", written=[log("a", T2)])
-    with pytest.raises(MissingTableFileError, match="log.1"):
+    with pytest.raises(MissingTableFileError, match=r"log.1"):
         Snapshot.load(table.storage)
     # Compacted since: it may be gone.
     table.commit(T3, "commit", written=[base("a", T3)])
