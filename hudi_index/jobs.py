@@ -18,7 +18,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hudi_index.errors import HudiIndexError
-from hudi_index.storage_errors import storage_error_of
+from hudi_index.storage_errors import shortened, storage_error_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,7 +29,6 @@ __all__ = ["Failure", "JobReport", "progress", "progress_shown", "timed"]
 _is_shown: ContextVar[bool] = ContextVar("progress is shown", default=False)
 _PAUSE = 0.2
 _CLEAR = "\r\x1b[K"
-_MOST_CHARACTERS = 400
 # Spark brings an error of a Python worker as the text of its traceback.
 _OF_A_WORKER = re.compile(r"^(hudi_index(?:\.\w+)*)\.(\w+Error): (.+)$", re.MULTILINE)
 log = logging.getLogger(__name__)
@@ -97,9 +96,9 @@ class Failure:
         if found := _OF_A_WORKER.search(str(error)):
             kind = getattr(sys.modules.get(found[1]), found[2], HudiIndexError)
             return cls(found[3], found[2], int(getattr(kind, "exit_code", 1)), is_expected=True)
-        said = " ".join(str(error).split())[:_MOST_CHARACTERS]
         kind_name = type(error).__name__
-        message = f"{kind_name}: {said}; nobody foresaw this: run it again with --debug to see where"
+        way_out = "nobody foresaw this: run it again with --debug to see where"
+        message = f"{kind_name}: {shortened(str(error))}; {way_out}"
         return cls(message, kind_name, 1, is_expected=False)
 
 

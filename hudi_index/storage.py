@@ -87,7 +87,11 @@ class Storage:
         except pa.ArrowInvalid as error:
             raise UnsupportedStorageError(uri=self.uri, operation="be opened", reason=str(error)) from error
         except OSError as error:
-            raise storage_error_of(error, path=self.uri, operation="be opened") from error
+            found = storage_error_of(error, path=self.uri, operation="be opened")
+            if type(found) is not StorageError:
+                raise found from error
+            # No library for it on this machine: nothing was asked of the storage yet.
+            raise UnsupportedStorageError(uri=self.uri, operation="be opened", reason=found.reason) from error
         return filesystem, root.rstrip("/")
 
     @property

@@ -30,6 +30,7 @@ __all__ = [
     "StorageNotFoundError",
     "StoragePlaceError",
     "StorageUnreachableError",
+    "shortened",
     "storage_error_of",
 ]
 
@@ -103,6 +104,7 @@ class StorageUnreachableError(StorageError):
 NOT_DAMAGE = (StorageDeniedError, StorageUnreachableError)
 """What says nothing against a file that can't be read: to write it anew would not help."""
 
+_MOST_CHARACTERS = 400
 _KINDS = (
     StorageNotFoundError,
     StoragePlaceError,
@@ -110,6 +112,12 @@ _KINDS = (
     StorageFullError,
     StorageUnreachableError,
 )
+
+
+def shortened(text: str) -> str:
+    """A text on one line, and not longer than a person reads."""
+    line = " ".join(text.split())
+    return line if len(line) <= _MOST_CHARACTERS else f"{line[:_MOST_CHARACTERS]}…"
 
 
 def storage_error_of(error: Exception, *, path: str, operation: str) -> StorageError:
@@ -121,7 +129,7 @@ def storage_error_of(error: Exception, *, path: str, operation: str) -> StorageE
         operation: what was to be done, to stand after "it can't": `be read`.
     """
     number = error.errno if isinstance(error, OSError) else None
-    text = " ".join(str(error).replace("\0", "\\0").split())
+    text = shortened(str(error).replace("\0", "\\0"))
     reason = os.strerror(number).lower() if number else text
     for kind in _KINDS:
         if number in kind.numbers or (number is None and re.search(kind.words, text)):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hudi_index.errors import HudiIndexError, TableFileError
-from hudi_index.storage_errors import storage_error_of
+from hudi_index.storage_errors import shortened, storage_error_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,8 +39,4 @@ def naming_table_file(storage: Storage, path: str, what: str = "Parquet file") -
         # pyarrow says of some bad bytes that they are an OSError; those of the system have a number.
         if isinstance(error, OSError) and error.errno:
             raise storage_error_of(error, path=uri, operation="be read") from error
-        raise TableFileError(path=uri, reason=f"it is no whole {what} ({_one_line(error)})") from error
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+        raise TableFileError(path=uri, reason=f"it is no whole {what} ({shortened(str(error))})") from error

@@ -25,6 +25,7 @@ from hudi_index.errors import (
     UnknownColumnError,
     UnsupportedTableError,
 )
+from hudi_index.storage_errors import shortened
 from hudi_index.table.damage import naming_table_file
 from hudi_index.table.footer import Footer, footer_statistics, row_count_of
 from hudi_index.table.readers import SliceReader, slice_reader_of
@@ -125,7 +126,7 @@ class TableReader:
         if file_slice.base_path is not None:
             row_count_of(self.storage, file_slice.base_path)  # names the base file if it is to blame
         names = ", ".join(map(self.storage.uri_of, file_slice.log_paths or file_slice.paths))
-        return TableFileError(path=names, reason=f"hudi-rs can't read it ({' '.join(str(error).split())})")
+        return TableFileError(path=names, reason=f"hudi-rs can't read it ({shortened(str(error))})")
 
     def _stream_base(self, path: str, projection: Sequence[str]) -> Iterator[pa.RecordBatch] | None:
         """The rows of a base file as they stand there; None unless its columns have the table's types.

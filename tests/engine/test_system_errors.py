@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -352,6 +353,33 @@ def test_storage_that_does_not_answer_is_to_be_tried_again() -> None:
     denied = storage_error_of(OSError("AWS Error ACCESS_DENIED"), path="s3://b/t", operation="be read")
     assert isinstance(denied, StorageDeniedError)
     assert isinstance(denied, PermissionError)
+
+
+def test_object_store_that_nobody_answers_at_is_to_be_tried_again() -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # taken, and not listened on
+        chosen = {
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{nobody.getsockname()[1]}",
+            "AWS_ACCESS_KEY_ID": "key",
+            "AWS_SECRET_ACCESS_KEY": "canary",
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+        command = [sys.executable, "-m", "hudi_index.cli", "status", "--table", "s3://bucket/t"]
+        done = subprocess.run(
+            command, env={**os.environ, **chosen}, capture_output=True, text=True, check=False
+        )
+    assert done.returncode == 4
+    line = _only_line(done.stderr)
+    assert "s3://bucket/t/.hoodie/hoodie.properties" in line
+    assert "canary" not in line
+
+
+def test_file_system_that_this_machine_has_no_library_for_is_a_bad_request(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["status", "--table", "unheard-of://host/t"]) == 2
+    assert len(_only_line(capsys.readouterr().err)) < 600
 
 
 def test_every_storage_error_names_path_operation_and_way_out(tmp_path: Path) -> None:
