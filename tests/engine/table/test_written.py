@@ -9,6 +9,7 @@ import pytest
 from hudi_index.cli import main
 from hudi_index.engine import IndexedTable
 from hudi_index.errors import InvalidOptionError, MissingTableFileError, TableFileError
+from hudi_index.lifecycle.status import _rows_of as rows_in
 from hudi_index.table import Snapshot
 from hudi_index.table import written as module
 from tests.engine.table.fabricate import Fabricated
@@ -167,6 +168,14 @@ def test_every_verb_that_looks_at_the_table_fails_and_blames_no_index(
     assert main([verb, "--table", str(table.path), "--in-process", *arguments]) == 1
     assert (table.path / base("b", T1)).as_uri() in capsys.readouterr().err
     assert [str(each.state) for each in indexed.indexes()] == ["ready"]
+
+
+def test_status_counts_no_rows_of_a_file_that_is_cleaned_while_it_looks(tmp_path: Path) -> None:
+    table = updated(tmp_path / "t", 9)
+    slices = list(Snapshot.load(table.storage).slices)
+    assert rows_in(table.storage, slices) == 2
+    (table.path / base("a", T2)).unlink()
+    assert rows_in(table.storage, slices) == 1
 
 
 def test_table_that_is_kept_open_finds_a_file_gone_at_the_next_plan(tmp_path: Path) -> None:
