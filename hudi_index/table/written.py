@@ -79,15 +79,23 @@ def _names_of(paths: tuple[str, ...]) -> list[str]:
 
 
 def _absent(partitions: Listing, timeline: Timeline, as_of: str | None) -> dict[str, dict[str, str]]:
-    """Names that commits wrote and the listing lacks, by partition path, each with its commit."""
+    """Names that commits wrote and the listing lacks, by partition path, each with its commit.
+
+    Not base files of a file group that has a newer one: those nobody reads, and there are many of them.
+    """
     found: dict[str, dict[str, str]] = {}
+    rewritten: set[tuple[str, str]] = set()
     chosen = _chosen(partitions, timeline, as_of)
     with ThreadPoolExecutor(_READERS) as pool:
         for instant, written in zip(chosen, pool.map(timeline.files_written_by, chosen), strict=True):
             for partition_path, names in written.items():
                 listed = partitions.get(partition_path, {})
                 for name in names:
-                    if name not in listed:
+                    group = None if name.startswith(".") else (partition_path, name.partition("_")[0])
+                    if name in listed:
+                        if group:
+                            rewritten.add(group)
+                    elif group not in rewritten:
                         found.setdefault(partition_path, {})[name] = instant.requested_time
     return found
 
