@@ -12,6 +12,7 @@ Each part may import what stands below it, never what stands above or beside it:
     table                  a Hudi table as of one instant: file groups, slices, rows
     predicate              what a query asks: expressions, binding, domains
     storage                files under one root, with atomic create and replace
+    storage_errors | arguments   what a file system refuses | what a caller may give
     errors                 what can go wrong, by what the caller can do about it
 
 There is no Airflow below this package, and no JVM below `spark`. Importing `hudi_index` itself imports

@@ -4,6 +4,9 @@
       UserError       fix the request            exit code 2
       CorruptError    the stored bytes lie       exit code 1 (3 for a failed validation)
       ConflictError   somebody else won: retry   exit code 4
+      TableFileError  the table itself is hurt   exit code 1
+
+The file system's refusals are a fifth branch, in `storage_errors`.
 
 Every error takes keyword fields, keeps them as attributes and builds its own message: what happened, the
 offending value, the way out.
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
+    "AmbiguousColumnError",
     "CatalogCorruptError",
     "CommitConflictError",
     "ConflictError",
@@ -34,12 +38,14 @@ __all__ = [
     "LeaseHeldError",
     "MissingFileError",
     "MissingSliceFileError",
+    "MissingTableFileError",
     "NoSuchIndexError",
     "NoSuchTableError",
     "PredicateSyntaxError",
     "SliceGoneError",
     "SqlSyntaxError",
     "StateConflictError",
+    "TableFileError",
     "TableMovedError",
     "TimelineCorruptError",
     "UnencodableValueError",
@@ -107,6 +113,16 @@ class UnknownColumnError(UserError):
         near = difflib.get_close_matches(column, self.known, n=3)
         hint = f"did you mean {', '.join(near)}?" if near else f"columns: {', '.join(self.known)}"
         super().__init__(f"the table has no column {column!r}; {hint}")
+
+
+class AmbiguousColumnError(UserError):
+    """A name that several columns have in other cases, and none in this one."""
+
+    def __init__(self, *, column: str, candidates: Iterable[str]) -> None:
+        self.column, self.candidates = column, tuple(candidates)
+        super().__init__(
+            f"column {column!r} may be {' or '.join(map(repr, self.candidates))}: write it as the table does"
+        )
 
 
 class UnknownIndexKindError(UserError):
@@ -237,9 +253,32 @@ class MissingFileError(CorruptError):
 class MissingSliceFileError(CorruptError):
     """A file of a table's slice is gone, or no longer what it was when the slice was current."""
 
+    exit_code = ConflictError.exit_code
+    """The next look at the table tells whether Hudi cleaned the file or the table lost it."""
+
     def __init__(self, *, path: str, reason: str) -> None:
         self.path, self.reason = path, reason
         super().__init__(f"{path}: the slice can't be read any more, {reason}; take a new snapshot")
+
+
+class TableFileError(HudiIndexError):
+    """A file of the table, not of an index, is not what it should be: nobody can give its rows."""
+
+    def __init__(self, *, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(
+            f"{path}: {reason}; the table itself is damaged: bring the file back from a copy, or restore the "
+            "table to a savepoint"
+        )
+
+
+class MissingTableFileError(TableFileError):
+    """A file that the table's timeline names is not there."""
+
+    def __init__(self, *, path: str, instant: str, others: int = 0) -> None:
+        self.instant, self.others = instant, others
+        more = f", and {others} other files like it" if others else ""
+        super().__init__(path=path, reason=f"commit {instant} wrote it, but the storage lacks it{more}")
 
 
 class TimelineCorruptError(CorruptError):

@@ -14,6 +14,12 @@ from hudi_index.spark.job import start_session_by
 from hudi_index.spark.session import local_session
 
 
+def _cores(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1")
+    return int(text)
+
+
 def _setting(text: str) -> tuple[str, str]:
     name, given, value = text.partition("=")
     if not given:
@@ -23,7 +29,7 @@ def _setting(text: str) -> tuple[str, str]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cores", type=int, default=2, help="threads that run tasks")
+    parser.add_argument("--cores", type=_cores, default=2, help="threads that run tasks")
     parser.add_argument(
         "--conf", type=_setting, action="append", default=[], help="a Spark setting, KEY=VALUE"
     )

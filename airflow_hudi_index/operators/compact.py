@@ -25,7 +25,7 @@ class HudiCompactIndexesOperator(HudiIndexJobOperator):
     template_fields: Sequence[str] = (*HudiIndexJobOperator.template_fields, "partitions", "force")
 
     def __init__(
-        self, *, partitions: list[str] | None = None, force: bool | str = False, **kwargs: Any
+        self, *, partitions: str | list[str] | None = None, force: bool | str = False, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
         self.partitions = partitions
@@ -53,6 +53,7 @@ class HudiCompactIndexesOperator(HudiIndexJobOperator):
 
     def command(self, location: str) -> JobCommand:
         """The job."""
-        chosen = (argument("partition", each) for each in self.partitions or ())
+        named = [self.partitions] if isinstance(self.partitions, str) else self.partitions or ()
+        chosen = (argument("partition", each) for each in named)
         forced = ("--force",) if self.is_forced else ()
         return JobCommand("compact", "compact.py", (*self.common_arguments(location), *chosen, *forced))

@@ -62,10 +62,10 @@ class HudiValidateIndexesOperator(HudiIndexJobOperator):
         queries: int | str | None = None,
         seconds: float | str | None = None,
         seed: int | str | None = None,
-        where: list[str] | None = None,
-        sql: list[str] | None = None,
+        where: str | list[str] | None = None,
+        sql: str | list[str] | None = None,
         sample: int | str | None = None,
-        indexes: list[str] | None = None,
+        indexes: str | list[str] | None = None,
         quarantine: bool = True,
         **kwargs: Any,
     ) -> None:
@@ -81,14 +81,14 @@ class HudiValidateIndexesOperator(HudiIndexJobOperator):
 
     def command(self, location: str) -> JobCommand:
         """The job. Raises UserError for a condition or a query that is something else."""
-        for predicate in self.where or ():
+        for predicate in _texts(self.where):
             check_predicate(predicate)
-        for query in self.sql or ():
+        for query in _texts(self.sql):
             check_query(query)
         single = ("queries", "seconds", "seed", "sample")
         chosen = [argument(name, value) for name in single if (value := getattr(self, name)) is not None]
         for name, values in (("where", self.where), ("sql", self.sql), ("index", self.indexes)):
-            chosen += [argument(name, each) for each in values or ()]
+            chosen += [argument(name, each) for each in _texts(values)]
         chosen += [] if self.quarantine else ["--no-quarantine"]
         return JobCommand("validate", "validate.py", (*self.common_arguments(location), *chosen))
 
@@ -101,3 +101,8 @@ class HudiValidateIndexesOperator(HudiIndexJobOperator):
         place = task_place(context["ti"])
         self.leave_link(context, ValidationReportLink.key, report_url(place, "validation.html"))
         context["ti"].xcom_push("report", report)
+
+
+def _texts(given: str | list[str] | None) -> list[str]:
+    """One text is one, not its characters."""
+    return [given] if isinstance(given, str) else list(given or ())

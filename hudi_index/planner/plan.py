@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hudi_index.arguments import WrongTypeError, checked_texts
 from hudi_index.errors import InvalidOptionError, UnknownColumnError
 from hudi_index.planner.asking import Asking
 from hudi_index.planner.coverage import LAST_TIER, Coverage
@@ -125,12 +126,20 @@ def files_to_query(
         UnknownColumnError: a column that the table does not have.
         InvalidOptionError: a domain whose values are not of the column's type.
     """
+    if not isinstance(column_domain, ColumnDomain):
+        raise WrongTypeError(option="column_domain", value=column_domain, expected="a ColumnDomain")
+    if isinstance(columns, str):
+        raise InvalidOptionError(option="columns", value=columns, reason="expected a list of column names")
+    columns = checked_texts("columns", columns)
     chosen = column_domain
     if not column_domain.is_none:
         domains = {name: column_domain.domains.get(name) for name in columns}
         chosen = ColumnDomain({name: domain for name, domain in domains.items() if domain is not None})
     snapshot = Snapshot.load(storage, as_of)
     schema = sql_schema(snapshot.schema_with_meta_columns)
+    for name in columns:
+        if schema.look_up(tuple(name.split("."))) is None:
+            raise UnknownColumnError(column=name, known=schema.paths())
     _check_domains(chosen, schema)
     coverage = Coverage.of(snapshot, metadata_table, schema, session=Session.of_text("UTC"))
     tree = tree_of_domains(chosen)

@@ -1,7 +1,8 @@
 """What the scripts of `spark_jobs/` have in common: arguments, session, report, exit code.
 
 The last line on stdout is the report as JSON, `{"error": …}` if it failed; `--report` writes it to a file or
-URI as well. Exit codes: 0 fine, 1 our fault, 2 bad request, 3 validation failed, 4 conflict, retry.
+URI as well. Exit codes: 0 fine, 1 our fault, 2 bad request or something that a person has to mend first, 3
+validation failed, 4 conflict, retry. Tracebacks are for what nobody foresaw, or for `--debug`.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from hudi_index.engine import IndexedTable
-from hudi_index.errors import HudiIndexError, UserError
-from hudi_index.jobs import JobReport, progress_shown
+from hudi_index.errors import UserError
+from hudi_index.jobs import Failure, JobReport, progress_shown
 from hudi_index.spark.native import NativeIndexes
 from hudi_index.spark.session import DAEMON, DAEMON_SETTING, LateSession, spare_workers
 from hudi_index.storage import Storage
@@ -54,6 +55,7 @@ def job_parser(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument(
         "--backend", choices=("engine", "native"), default="engine", help="our indexes, or Hudi's own"
     )
+    parser.add_argument("--debug", action="store_true", help="show where an error came from")
     return parser
 
 
@@ -80,13 +82,13 @@ def run_job(
     try:
         report, code = _run(run, asked)
     except Exception as error:  # noqa: BLE001  whoever called reads the last line, whatever happened
-        report, code = _failure(error, asked.table)
+        report, code = _failure(error, asked)
     if asked.report:
         try:
             _keep(report, asked.report)
         except Exception as error:  # noqa: BLE001
             # A job that was done stays done, but somebody waits for a report that is not there.
-            failed, code_of_failure = _failure(error, asked.table)
+            failed, code_of_failure = _failure(error, asked)
             report, code = (report, code) if code else (failed, code_of_failure)
     sys.stdout.write(f"{report}\n")
     sys.stdout.flush()
@@ -115,11 +117,17 @@ def _submitted_session() -> SparkSession:
     return spare_workers(builder.getOrCreate())
 
 
-def _failure(error: Exception, table: str) -> tuple[str, int]:
-    if not isinstance(error, HudiIndexError):
+def _failure(error: Exception, asked: argparse.Namespace) -> tuple[str, int]:
+    failure = Failure.of(error)
+    if asked.debug or not failure.is_expected:
         traceback.print_exception(error)
-    facts = {"error": str(error), "kind": type(error).__name__, "table": table}
-    return json.dumps(facts, sort_keys=True), error.exit_code if isinstance(error, HudiIndexError) else 1
+    facts = {
+        "error": failure.message,
+        "kind": failure.kind,
+        "exit_code": failure.exit_code,
+        "table": asked.table,
+    }
+    return json.dumps(facts, sort_keys=True), failure.exit_code
 
 
 def _keep(report: str, location: str) -> None:

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, cast
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame
 
+from hudi_index.arguments import checked_text
 from hudi_index.errors import (
     ConflictError,
     CorruptError,
     InvalidOptionError,
+    TableFileError,
     UnsupportedTableError,
     UserError,
 )
@@ -86,6 +88,8 @@ def read_indexed(
         InvalidOptionError: an option that contradicts what this function does.
         NoJvmError: Spark Connect, and no `where`.
     """
+    if where is not None:
+        checked_text("where", where, "one predicate, as a text")
     storage = Storage.open(path, storage_options)
     TableConfig.load(storage)
     settings = _reader_options(as_of, options)
@@ -99,7 +103,7 @@ def read_indexed(
     if relation is None:
         return frame if where is None else frame.where(where)
     # As close as can be to the moment that Hudi looked; what can't be seen now is tried again at planning.
-    with contextlib.suppress(ConflictError, CorruptError, OSError):
+    with contextlib.suppress(ConflictError, CorruptError, TableFileError, OSError):
         _ = planner.snapshot
     gateway = spark.sparkContext._gateway
     factory = index_factory(gateway, relation.location())
@@ -157,7 +161,7 @@ def _reader_options(as_of: str | None, options: Mapping[str, str]) -> dict[str, 
             raise InvalidOptionError(option=name, value=value, reason="say as_of=… instead")
     if as_of is None:
         return {**options, **_FIXED}
-    if not _INSTANT.fullmatch(as_of):
+    if not _INSTANT.fullmatch(checked_text("as_of", as_of, "an instant, as a text")):
         reason = "an instant is yyyyMMddHHmmss or yyyyMMddHHmmssSSS"
         raise InvalidOptionError(option="as_of", value=as_of, reason=reason)
     return {**options, **_FIXED, _AS_OF: as_of}

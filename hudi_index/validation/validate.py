@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -21,6 +21,7 @@ from hudi_index.validation.content import ContentPlan, blamed, compare_partition
 from hudi_index.validation.quarantine import take_out_of_service
 from hudi_index.validation.queries import Subject, given_queries, made_queries
 from hudi_index.validation.report import IndexResult, ValidationReport
+from hudi_index.validation.request import Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -37,33 +38,6 @@ __all__ = ["Checks", "Request", "validate", "within_budget"]
 
 _MOST_EVIDENCE = 3
 UNREADABLE = "unreadable"
-
-
-@dataclass(frozen=True)
-class Request:
-    """What to validate, and how thoroughly."""
-
-    queries: int | None = 20
-    """How many queries to make; None for as many as `seconds` allow."""
-    seconds: float | None = None
-    """When to stop asking."""
-    seed: int = 0
-    where: tuple[str, ...] = ()
-    """Predicates to ask as well."""
-    sql: tuple[str, ...] = ()
-    """Whole statements over the view `view`."""
-    view: str = "t"
-    sample: int | None = None
-    """How many file groups to compare the content of; None for all, 0 for none."""
-    indexes: tuple[str, ...] = ()
-    """Only these; all that are ready if empty."""
-    with_hudi: bool = False
-    """Whether Hudi's own reader has to see the same index metadata table."""
-    invalidates: bool = True
-    """Whether a faulty index is taken out of service."""
-    limit: int = 20
-    """Most rows and entries that are named."""
-    time_zone: str = "UTC"
 
 
 class Checks(Protocol):
