@@ -82,7 +82,7 @@ class Tally:
         new = plans[places[0] + 1 :] if places else plans
         for plan in new:
             self.kept, self.total = self.kept + plan.kept, self.total + plan.total
-        return new[-1].explain().replace("\n", "\n    ") if new else "no plan"
+        return "\n    ".join(new[-1].explain().splitlines()[:8]) if new else "no plan"
 
     def check(self, name: str, capsys: pytest.CaptureFixture[str], *, left_out: float = 0.0) -> None:
         """Nothing differed, and at least such a part of all file slices was not read."""
