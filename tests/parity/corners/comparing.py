@@ -141,9 +141,9 @@ class Sides:
 
     def _compare(self, tally: Tally, predicates: Sequence[Predicate], note: str) -> None:
         """All at once; one by one where one of them fails or differs."""
-        wanted = _unless_failing(self._full, predicates)
+        wanted = unless_failing(self._full, predicates)
         before = (last_plans(1) or [None])[0]
-        found = _unless_failing(self._pruned, predicates) if wanted else None
+        found = unless_failing(self._pruned, predicates) if wanted else None
         if wanted is None or found is None or wanted != found:
             if len(predicates) > 1:
                 for each in predicates:
@@ -161,7 +161,7 @@ class Sides:
                 tally.add(text, wanted[place], found[place], told)
 
     def _is_accepted(self, predicate: Predicate) -> bool:
-        return _unless_failing(lambda: self.full.where(predicate)) is not None
+        return unless_failing(lambda: self.full.where(predicate)) is not None
 
     def _full(self, predicates: Sequence[Predicate]) -> list[Rows]:
         flags = [
@@ -215,7 +215,10 @@ def compare_queries(
         try:
             for query in queries:
                 texts = (query.format(**{n: f"{side}_{n}" for n in tables}) for side in ("full", "pruned"))
-                wanted, (found, told) = _rows(spark.sql(next(texts))), _counted_rows(spark, tally, next(texts))
+                wanted, (found, told) = (
+                    _rows(spark.sql(next(texts))),
+                    _counted_rows(spark, tally, next(texts)),
+                )
                 tally.add(f"{query} {dict(settings or {})}", wanted, found, told)
         finally:
             for name in tables:
@@ -239,7 +242,8 @@ def _plain(value: Any) -> Any:
     return bytes(value) if isinstance(value, bytearray) else value
 
 
-def _unless_failing(action: Callable[..., Any], *given: Any) -> Any:
+def unless_failing(action: Callable[..., Any], *given: Any) -> Any:
+    """What an action gives, None where Spark refuses or fails it."""
     try:
         return action(*given)
     except _FAILURES:

@@ -76,7 +76,16 @@ def sides(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Side
             {},
         ),
     ],
-    ids=["escape", "repeated hour", "repeated hour, range", "zone data", "size", "ansi", "sizeOfNull", "names"],
+    ids=[
+        "escape",
+        "repeated hour",
+        "repeated hour, range",
+        "zone data",
+        "size",
+        "ansi",
+        "sizeOfNull",
+        "names",
+    ],
 )
 def test_rows_that_were_lost_are_found(
     predicates: list[str], settings: dict[str, str], sides: Sides, capsys: pytest.CaptureFixture[str]
@@ -89,7 +98,9 @@ def test_rows_that_were_lost_are_found(
 
 def test_most_of_these_tables_is_not_read(sides: Sides, capsys: pytest.CaptureFixture[str]) -> None:
     tally = Tally()
-    sides.compare(tally, ["s = 'b'", "at = timestamp'2025-01-01 07:00:00Z'", "`null` = 3", functions.col("true")])
+    sides.compare(
+        tally, ["s = 'b'", "at = timestamp'2025-01-01 07:00:00Z'", "`null` = 3", functions.col("true")]
+    )
     sides.compare_rows(tally, "s = 'b'")
     sides.compare_rows(tally)
     tally.check("known losses, plain predicates", capsys, left_out=0.3)

@@ -50,7 +50,9 @@ def _compare(sides: Sides, count: int, seed: int) -> Tally:
     return tally
 
 
-def test_instants_around_changes_of_clocks_are_found(sides: Sides, capsys: pytest.CaptureFixture[str]) -> None:
+def test_instants_around_changes_of_clocks_are_found(
+    sides: Sides, capsys: pytest.CaptureFixture[str]
+) -> None:
     tally = _compare(sides, 10, 0)
     sides.compare_rows(tally)
     tally.check("zones", capsys, left_out=0.1)
