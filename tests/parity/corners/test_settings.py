@@ -228,7 +228,9 @@ def test_index_maintained_under_other_settings_than_it_was_built_under(
 ) -> None:
     tally, (first, *_) = Tally(), FEW
     hudi = _indexed(plain, tmp_path / "t", [first], {})
-    hudi.bulk_insert([{"id": "k90000", "ts": 1, "g": "g0"}, {"id": "k90001", "ts": 1, "g": "g1", "arr": [1, 2]}])
+    hudi.bulk_insert(
+        [{"id": "k90000", "ts": 1, "g": "g0"}, {"id": "k90001", "ts": 1, "g": "g1", "arr": [1, 2]}]
+    )
     with session(hudi.spark, {"spark.sql.legacy.sizeOfNull": "false"}):
         IndexedTable.open(hudi.path).maintain(spark=hudi.spark)
     _compare(hudi, tally, [first], [{}, SETTINGS[2]], 0)
