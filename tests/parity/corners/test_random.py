@@ -46,8 +46,14 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dic
         source = Predicates(random.Random(table_type))
         rows = [source.row() for _ in range(ROWS)]
         path = tmp_path_factory.mktemp("random") / table_type
-        statements = [*STATEMENTS, *(OVER_EXPRESSIONS if table_type == COW else ())]
-        hudi = made(spark, path, SCHEMA, rows, table_type=table_type)
+        statements = [
+            text.replace(" wall,", "")
+            for text in (*STATEMENTS, *OVER_EXPRESSIONS)
+            if table_type == COW or (text in STATEMENTS and "(wall)" not in text)
+        ]
+        # hudi-rs can't open a table with logs whose schema has a timestamp_ntz, see `test_types.py`.
+        schema = SCHEMA if table_type == COW else SCHEMA.replace("wall timestamp_ntz, ", "")
+        hudi = made(spark, path, schema, rows, table_type=table_type)
         for step in range(2):
             if table_type == MOR:
                 places = range(step, 20, 9)
