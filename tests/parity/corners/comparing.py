@@ -1,11 +1,12 @@
 """Queries through the indexes against a full scan, many predicates in one Spark job.
 
-The full side is the table read once without any index and kept as rows of an RDD: nothing can be pushed down to
-those, pruned or skipped. Each predicate is a column there. The pruned side is one filtered scan per predicate, each planned
-by its own filter, put together by UNION ALL. Answers are multisets of the rows' identities.
+The full side is the table read once without any index and kept as rows of an RDD: nothing can be pushed down
+to those, pruned or skipped. Each predicate is a column there. The pruned side is one filtered scan per
+predicate, each planned by its own filter, put together by UNION ALL. Answers are multisets of the rows'
+identities.
 
-A predicate that Spark itself fails on (a cast under ANSI, a literal out of range) has no answer to compare with
-and is counted as such.
+A predicate that Spark itself fails on (a cast under ANSI, a literal out of range) has no answer to compare
+with and is counted as such.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from hudi_index.spark.parity import session_settings as session
 from tests.parity.tables import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import pytest
     from pyspark.sql import DataFrame, SparkSession
@@ -165,7 +166,7 @@ class Sides:
 
     def _full(self, predicates: Sequence[Predicate]) -> list[Rows]:
         flags = [
-            functions.coalesce(_column(each), functions.lit(False)).alias(f"_p{place}")  # noqa: FBT003
+            functions.coalesce(_column(each), functions.lit(False)).alias(f"_p{place}")
             for place, each in enumerate(predicates)
         ]
         found: list[Rows] = [Counter() for _ in predicates]
@@ -257,11 +258,3 @@ def _column(predicate: Predicate) -> Column:
 def quoted(name: str) -> str:
     """A column's name as Spark SQL takes any name."""
     return "`" + name.replace("`", "``") + "`"
-
-
-def sampled(predicates: Sequence[Predicate], count: int, seed: str) -> Iterator[Predicate]:
-    """Some of many, the same each time."""
-    import random
-
-    chance = random.Random(seed)
-    yield from (predicates if len(predicates) <= count else chance.sample(list(predicates), count))

@@ -27,6 +27,10 @@ def _at(*parts: int) -> datetime:
     return datetime(*parts, tzinfo=timezone.utc)  # type: ignore[misc,arg-type]
 
 
+def _wall(*parts: int) -> datetime:
+    return _at(*parts).replace(tzinfo=None)
+
+
 VALUES: dict[str, tuple[str, list[Any]]] = {
     "wide": (
         "decimal(38,18)",
@@ -42,8 +46,8 @@ VALUES: dict[str, tuple[str, list[Any]]] = {
     "raw": ("binary", [b"", b"\x00", b"\x00\xff", b"\xff", b"a", b"ab", b"\x80" * 80]),
     "wall": (
         "timestamp_ntz",
-        [datetime(1969, 12, 31, 23, 59, 59), datetime(2024, 3, 10, 2, 30), datetime(1600, 1, 1)],
-    ),  # noqa: DTZ001
+        [_wall(1969, 12, 31, 23, 59, 59), _wall(2024, 3, 10, 2, 30), _wall(1600, 1, 1)],
+    ),
     "at": (
         "timestamp",
         [

@@ -1,4 +1,4 @@
-"""Functions registered under the name of a built-in one: asked for an index of Spark's, and the other way round."""
+"""Functions registered under the name of a built-in one, when an index is asked and when one is built."""
 
 from __future__ import annotations
 

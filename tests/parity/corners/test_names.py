@@ -99,7 +99,7 @@ SCRIPTS = (
     "a_b",
     "a__b",
     "ab_",
-    "ı",
+    "\u0131",
     "ﬁ",
     "ÅB",
 )
@@ -188,7 +188,7 @@ def _compare(sides: Sides, names: tuple[str, ...], count: int, seed: int) -> Tal
 
 
 def test_columns_named_like_keywords_are_columns(keywords: Sides, capsys: pytest.CaptureFixture[str]) -> None:
-    tally = _compare(keywords, KEYWORDS, 45, 0)
+    tally = _compare(keywords, KEYWORDS, 35, 0)
     keywords.compare_rows(tally, "`null` > 3")
     tally.check("keywords as names", capsys, left_out=0.2)
 
@@ -207,7 +207,7 @@ def test_other_names_are_refused_by_hudi(name: str, spark: SparkSession, tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1, 4))
+@pytest.mark.parametrize("seed", range(1, 3))
 def test_many_predicates_over_odd_names(
     seed: int, keywords: Sides, scripts: Sides, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,4 +1,4 @@
-"""LIKE with any escape sign, ILIKE, RLIKE, LIKE ANY, prefixes and suffixes, over strings made of pattern signs."""
+"""LIKE with any escape sign, ILIKE, RLIKE, LIKE ANY, prefixes, suffixes, over strings of pattern signs."""
 
 from __future__ import annotations
 
@@ -118,13 +118,13 @@ def _compare(sides: Sides, count: int, seed: int) -> Tally:
 
 
 def test_patterns_find_what_they_match(sides: Sides, capsys: pytest.CaptureFixture[str]) -> None:
-    tally = _compare(sides, 50, 0)
+    tally = _compare(sides, 40, 0)
     sides.compare_rows(tally, "s LIKE 'a%'")
     tally.check("patterns", capsys, left_out=0.05)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1, 4))
+@pytest.mark.parametrize("seed", range(1, 3))
 def test_many_patterns_find_what_they_match(
     seed: int, sides: Sides, capsys: pytest.CaptureFixture[str]
 ) -> None:

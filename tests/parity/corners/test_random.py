@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 STATEMENTS = (
-    "CREATE INDEX stats ON t USING column_stats (wide, small, wall, at, d, f, r, i, l, s, st.a.b, st.a.c, st.n)",
+    "CREATE INDEX stats ON t USING column_stats (wide, small, wall, at, d, f, r, i, l, s, st.a.b, st.a.c)",
     "CREATE INDEX by_wide ON t (wide)",
     "CREATE INDEX by_s ON t (s)",
     "CREATE INDEX by_raw ON t (raw)",
@@ -74,14 +74,14 @@ def _compare(sides: Sides, count: int, seed: str) -> Tally:
 def test_random_predicates_find_what_a_full_scan_finds(
     table_type: str, tables: dict[str, Sides], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tally = _compare(tables[table_type], 50, table_type)
+    tally = _compare(tables[table_type], 40, table_type)
     tables[table_type].compare_rows(tally)
     tables[table_type].compare_rows(tally, "st.a.b = 1 OR s = ''")
     tally.check(f"random, {table_type}", capsys, left_out=0.05)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("table_type", [COW, MOR])
 def test_many_random_predicates_find_what_a_full_scan_finds(
     table_type: str, seed: int, tables: dict[str, Sides], capsys: pytest.CaptureFixture[str]

@@ -1,4 +1,4 @@
-"""Whole queries: joins, subqueries, windows, unions, very long predicates, adaptive plans, views that outlive commits."""
+"""Whole queries: joins, subqueries, windows, unions, very long predicates, views that outlive commits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hudi_index.engine import IndexedTable
 from hudi_index.spark.parity import session_settings as session
 from tests.parity.corners.comparing import EXACT, Sides, Tally, compare_queries
 from tests.parity.corners.tables import made, spread
-from tests.parity.tables import COW, MOR, HudiTable
+from tests.parity.tables import COW, MOR
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,7 +65,10 @@ FIXED = (
     "SELECT id FROM {a} WHERE n = (SELECT max(n) FROM {b} WHERE n < 30)",
     "SELECT id FROM {a} WHERE n > (SELECT min(n) FROM {b} WHERE name = 'absent')",
     "SELECT id, n, row_number() OVER (PARTITION BY name ORDER BY id) k FROM {a} WHERE n > 30",
-    "SELECT * FROM (SELECT id, name, n, rank() OVER (PARTITION BY name ORDER BY n DESC) k FROM {a}) WHERE k = 1 AND name = 'n3'",
+    (
+        "SELECT * FROM (SELECT id, name, rank() OVER (PARTITION BY name ORDER BY n DESC) k FROM {a}) "
+        "WHERE k = 1 AND name = 'n3'"
+    ),
     "SELECT name, count(*) c, sum(n) FROM {a} WHERE n < 20 GROUP BY name HAVING c > 2 AND name > 'n1'",
     "SELECT name, n FROM {a} WHERE n < 9 UNION SELECT name, n FROM {b} WHERE name = 'n4'",
     "SELECT id FROM {a} WHERE n < 9 EXCEPT SELECT id FROM {b} WHERE n = 77",
@@ -77,17 +80,26 @@ FIXED = (
     "SELECT max(n), min(amount), count(note) FROM {a} WHERE fare.amount > 20",
     # The partition column of one side is filtered by what a broadcast of the other holds.
     "SELECT /*+ BROADCAST(b) */ a.id FROM {a} a JOIN {b} b ON a.g = b.g WHERE b.n = 77",
-    "SELECT /*+ BROADCAST(b) */ a.id, b.id FROM {a} a JOIN {b} b ON a.g = b.g AND a.id = b.id WHERE b.name = 'n3' AND a.n > 2",
+    (
+        "SELECT /*+ BROADCAST(b) */ a.id, b.id FROM {a} a JOIN {b} b ON a.g = b.g AND a.id = b.id "
+        "WHERE b.name = 'n3' AND a.n > 2"
+    ),
     # An alias that is also a column with a field of the same name as a column.
     "SELECT fare.id FROM {a} fare WHERE fare.amount = 90",
     "SELECT fare.id FROM {a} fare WHERE fare.fare.amount = 20",
-    "SELECT fare.id FROM {a} fare JOIN {b} amount ON fare.amount = amount.amount WHERE fare.fare.amount > 4 AND amount.n > 9",
+    (
+        "SELECT fare.id FROM {a} fare JOIN {b} amount ON fare.amount = amount.amount "
+        "WHERE fare.fare.amount > 4 AND amount.n > 9"
+    ),
     "SELECT n.n FROM {a} n WHERE n.n = 5",
     "SELECT name.id FROM {a} name WHERE name.name = 'n3' AND name.fare.currency IS NULL",
     # Each side by its own filter, the same table twice.
     "SELECT x.id, y.id FROM {a} x JOIN {a} y ON x.n = y.n + 1 WHERE x.name = 'n3' AND y.name != 'n3'",
     "SELECT x.id, y.id FROM {a} x, {a} y WHERE x.id = y.id AND (x.n = 3 OR y.n = 5)",
-    "WITH c AS (SELECT * FROM {a} WHERE n > 4) SELECT p.id FROM c p JOIN c q ON p.id = q.id WHERE p.n < 9 AND q.amount > 92",
+    (
+        "WITH c AS (SELECT * FROM {a} WHERE n > 4) SELECT p.id FROM c p JOIN c q ON p.id = q.id "
+        "WHERE p.n < 9 AND q.amount > 92"
+    ),
     "SELECT id FROM {a} LATERAL VIEW explode(array(n, 3)) AS v WHERE v = 3 AND n = 3",
     "SELECT id, (SELECT max(b.n) FROM {b} b WHERE b.id = a.id) m FROM {a} a WHERE a.name = 'n1'",
     "SELECT CASE WHEN n > 3 THEN name END v, count(*) FROM {a} WHERE coalesce(n, 0) < 8 GROUP BY 1",
@@ -103,10 +115,10 @@ LONG = (
     "SELECT id FROM {a} WHERE name IN (" + ", ".join(f"'m{k}'" for k in range(10_000)) + ", 'n3')",
     "SELECT id FROM {a} WHERE n NOT IN (" + ", ".join(str(k) for k in range(5, 10_000)) + ")",
     "SELECT id FROM {a} WHERE " + " OR ".join(f"n = {k}" for k in range(20, 220)),
-    "SELECT id FROM {a} WHERE " + " OR ".join(f"(n = {k} AND name = 'n{k // 4}')" for k in range(0, 200)),
+    "SELECT id FROM {a} WHERE " + " OR ".join(f"(n = {k} AND name = 'n{k // 4}')" for k in range(200)),
     "SELECT id FROM {a} WHERE " + "NOT (" * 40 + "n > 11" + ")" * 40,
     "SELECT id FROM {a} WHERE " + "NOT (n > 3 OR " * 9 + "n = 2" + ")" * 9,
-    "SELECT id FROM {a} WHERE " + " AND ".join(f"n != {k}" for k in range(0, 37)),
+    "SELECT id FROM {a} WHERE " + " AND ".join(f"n != {k}" for k in range(37)),
 )
 SETTINGS: tuple[dict[str, str], ...] = (
     {},

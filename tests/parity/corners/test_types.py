@@ -30,6 +30,19 @@ TYPES: dict[str, list[Any]] = {
 }
 
 
+def test_decimals_keep_all_38_digits(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # 29 to 38 digits: more than Python's decimals keep unless told to.
+    texts = [f"{'123456789012345678901'[-size:]}.{'123456789012345678'}" for size in range(11, 19)]
+    rows = [{"v": Decimal(text)} for text in texts]
+    statements = ["CREATE INDEX stats ON t USING column_stats (v)", "CREATE INDEX by_v ON t (v)"]
+    tally, sides = Tally(), Sides.of(made(spark, tmp_path / "t", "v decimal(38,18)", rows, statements))
+    sides.compare(tally, [f"v = CAST('{text}' AS DECIMAL(38,18))" for text in texts])
+    sides.compare(tally, [f"v {sign} {text}BD" for text in texts[:4] for sign in ("<=", ">", "=")])
+    tally.check("types, decimals of up to 38 digits", capsys, left_out=0.5)
+
+
 @pytest.mark.parametrize(
     "kind",
     [pytest.param(kind, marks=[] if kind == "timestamp_ntz" else pytest.mark.slow) for kind in TYPES],
