@@ -141,6 +141,14 @@ class InvalidDefinitionError(UserError):
         super().__init__(f"index {name!r} can't be defined like this: {reason}")
 
 
+class StaleExpressionError(UserError):
+    """An index whose expression would not be computed any more as it was."""
+
+    def __init__(self, *, index: str, reason: str) -> None:
+        self.index, self.reason = index, reason
+        super().__init__(f"index {index}: {reason}; REBUILD INDEX {index} computes it anew")
+
+
 class UnsupportedExpressionError(UserError):
     """An expression whose value an index can't keep."""
 

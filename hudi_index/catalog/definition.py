@@ -3,8 +3,10 @@
 A definition is a value: frozen, picklable, equal by content. It holds only what fits together, so whoever
 has one need not check it again. Its JSON form is one entry of `index.json`:
 
-    {"name", "id", "kind", "source_fields", "source_types", "expression", "expression_type", "options",
-     "state", "reason", "created_time", "changed_time", "version"}
+    {"name", "id", "kind", "source_fields", "source_types", "expression", "expression_type", "meaning",
+     "options", "state", "reason", "created_time", "changed_time", "version"}
+
+`meaning` may be absent: definitions of before it have none, and queries don't use such an expression.
 
 Names become folders of the index metadata table. They are ASCII letters, digits, `_` and `-`, begin with
 a letter or `_`, and have at most 128 characters, so that the longest file name made from one stays below
@@ -36,6 +38,7 @@ from hudi_index.errors import (
     UnknownIndexKindError,
     UserError,
 )
+from hudi_index.predicate.meaning import Meaning
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -152,6 +155,8 @@ class IndexDefinition:
     """The source fields' types when the index was built: a later change makes it invalid."""
     expression_type: str | None = None
     """The type of the expression's values, in Spark's words."""
+    meaning: Meaning | None = None
+    """What Spark made of the expression: the trees and the settings that its values were computed by."""
     created_time: str | None = None
     changed_time: str | None = None
     """ISO 8601 in UTC, by the clock of whoever made the change: for people, not for ordering."""
@@ -217,6 +222,7 @@ class IndexDefinition:
             "source_types": list(self.source_types),
             "expression_type": self.expression_type,
             "expression": self.expression,
+            "meaning": self.meaning.as_dict() if self.meaning else None,
             "options": dict(self.options),
             "state": self.state.value,
             "reason": self.reason,
@@ -241,6 +247,7 @@ class IndexDefinition:
                 path=path,
                 reason=f"{label} has version {data.get('version')!r}; this release reads version {VERSION}",
             )
+        data = {"meaning": None, **data}
         if set(data) != {each.name for each in fields(cls)}:
             odd = sorted({each.name for each in fields(cls)} ^ {str(name) for name in data})
             raise CatalogCorruptError(path=path, reason=f"{label} lacks or adds {', '.join(odd)}")
@@ -253,6 +260,7 @@ class IndexDefinition:
                     "state": IndexState(data["state"]),
                     "source_fields": tuple(data["source_fields"]),
                     "source_types": tuple(data["source_types"]),
+                    "meaning": None if data["meaning"] is None else Meaning.from_dict(data["meaning"]),
                 }
             )
         except (UserError, ValueError) as error:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from hudi_index.lifecycle.runs import Piece
     from hudi_index.metadata_table import FileSlice as MetadataSlice
     from hudi_index.metadata_table import ShardWriter, WriteStat
+    from hudi_index.predicate.meaning import Meaning
+    from hudi_index.predicate.session import Settings
 
 __all__ = ["Executor", "ExpressionFacts", "JobOutcome", "LocalExecutor", "NeedsSparkError", "write_runs"]
 
@@ -39,6 +41,8 @@ class ExpressionFacts:
     """The type of its values, in Spark's words."""
     time_zone: str
     """The session's time zone, which its values may depend on."""
+    meaning: Meaning
+    """What Spark made of its text."""
 
 
 class NeedsSparkError(UserError):
@@ -70,8 +74,16 @@ class JobOutcome:
 class Executor(Protocol):
     """Somewhere to run jobs."""
 
-    def describe_expression(self, schema: pa.Schema, sql: str, time_zone: str | None, /) -> ExpressionFacts:
+    def describe_expression(
+        self, schema: pa.Schema, sql: str, time_zone: str | None, settings: Settings | None, /
+    ) -> ExpressionFacts:
         """What Spark makes of an expression over the table's columns.
+
+        Args:
+            schema: The table's.
+            sql: The expression.
+            time_zone: To compute it in; the session's if None.
+            settings: To compute it under; the session's if None.
 
         Raises:
             UserError: it can't be indexed: unknown columns, no value per row, not the same value each time.
@@ -98,7 +110,9 @@ class LocalExecutor:
 
     rows_at_once: int = ROWS_AT_ONCE
 
-    def describe_expression(self, _schema: pa.Schema, sql: str, _time_zone: str | None, /) -> ExpressionFacts:
+    def describe_expression(
+        self, _schema: pa.Schema, sql: str, _time_zone: str | None, _settings: Settings | None, /
+    ) -> ExpressionFacts:
         """See Executor. Refuses: index and query agree on an expression because Spark computes both."""
         raise NeedsSparkError.of_expression(sql)
 

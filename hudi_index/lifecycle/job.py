@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hudi_index.kinds.files import IndexedSlice
     from hudi_index.kinds.protocol import IndexKind
     from hudi_index.metadata_table import ShardWriter
+    from hudi_index.predicate.meaning import Meaning
     from hudi_index.table import FileGroupId, TableReader
 
 __all__ = ["ROWS_AT_ONCE", "Expression", "Job", "Target", "WorkItem", "items_of"]
@@ -67,6 +68,9 @@ class Expression:
     sql: str
     source_fields: tuple[str, ...]
     time_zone: str
+    meaning: Meaning
+    index: str
+    """The name of the index."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hudi_index.catalog import Catalog, IndexState
-from hudi_index.errors import IndexesMovedError
+from hudi_index.errors import IndexesMovedError, InvalidDefinitionError
 from hudi_index.jobs import JobReport
 from hudi_index.kinds import files
 from hudi_index.lifecycle.job import Job, Target, items_of
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hudi_index.lifecycle.job import WorkItem
     from hudi_index.metadata_table import FileSlice as MetadataSlice
     from hudi_index.metadata_table import Transaction
+    from hudi_index.predicate import Meaning
     from hudi_index.storage import Storage
     from hudi_index.table import FileGroupId
 
@@ -285,12 +286,28 @@ def _shards_for(state: IndexedState) -> int:
     return min(9999, 1 + estimated // _ROWS_PER_SHARD)
 
 
+def _refuse_other_settings(definition: IndexDefinition, meaning: Meaning, state: IndexedState) -> None:
+    """All expressions of a table are computed in one pass, and some settings hold for all of a pass."""
+    for other in state.definitions:
+        if other.key == definition.key or other.meaning is None or other.meaning.settings == meaning.settings:
+            continue
+        names = sorted(dict({*other.meaning.settings} ^ {*meaning.settings}))
+        reason = (
+            f"index {other.name} was created with another {', '.join(names)}; set it alike in this session, "
+            f"or drop {other.name} and create both"
+        )
+        raise InvalidDefinitionError(name=definition.name, reason=reason)
+
+
 def described(definition: IndexDefinition, state: IndexedState, executor: Executor) -> IndexDefinition:
     """The definition with what is recorded of its columns and its expression now."""
     found = replace(definition, source_types=tuple(map(str, state.types_of(definition).values())))
     if definition.expression is None:
         return found
+    noted = definition.meaning.settings if definition.meaning else None
     facts = executor.describe_expression(
-        state.snapshot.schema, definition.expression, definition.options.get("time_zone")
+        state.snapshot.schema, definition.expression, definition.options.get("time_zone"), noted
     )
-    return replace(found, expression_type=facts.type_text).with_options({"time_zone": facts.time_zone})
+    _refuse_other_settings(definition, facts.meaning, state)
+    found = replace(found, expression_type=facts.type_text, meaning=facts.meaning)
+    return found.with_options({"time_zone": facts.time_zone})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hudi_index.catalog import Catalog, IndexDefinition, IndexState
 from hudi_index.entries.ranges import KeyRange
-from hudi_index.errors import UnknownColumnError
+from hudi_index.errors import StaleExpressionError, UnknownColumnError
 from hudi_index.kinds import files, kind_of
 from hudi_index.lifecycle.job import Expression
 from hudi_index.metadata_table import MetadataTable, Reader
@@ -106,11 +106,18 @@ class IndexedState:
 
     def expressions(self, definitions: Iterable[IndexDefinition]) -> tuple[Expression, ...]:
         """What Spark has to compute for these indexes."""
-        return tuple(
-            Expression(each.partition, each.expression, each.source_fields, each.options["time_zone"])
-            for each in definitions
-            if each.expression is not None
-        )
+        found = []
+        for each in definitions:
+            if each.expression is None:
+                continue
+            if each.meaning is None:
+                reason = "it does not say what Spark made of its expression"
+                raise StaleExpressionError(index=each.name, reason=reason)
+            zone = each.options["time_zone"]
+            found.append(
+                Expression(each.partition, each.expression, each.source_fields, zone, each.meaning, each.name)
+            )
+        return tuple(found)
 
     def reason_against(self, definition: IndexDefinition) -> str | None:
         """Why the index no longer fits the table's schema, None if it does."""

@@ -16,7 +16,7 @@ from hudi_index.catalog import Catalog, IndexState
 from hudi_index.errors import CorruptError, UserError
 from hudi_index.kinds import files, kind_of, partition_stats_of
 from hudi_index.planner.covered import Covered
-from hudi_index.predicate import Term, bound_expression, derivation_of, parse_type
+from hudi_index.predicate import BoundTerm, Session, Term, bound_expression, derivation_of, parse_type
 from hudi_index.table import record_key_field
 from hudi_index.table.terms import spark_type, type_of
 
@@ -63,6 +63,10 @@ class Coverage:
     """Of expressions that usable indexes are over, by their text."""
     expression_names: dict[str, str] = field(default_factory=dict)
     """The same expressions by the name of their index, which a query may use (RFC-63)."""
+    expression_trees: dict[str, BoundTerm] = field(default_factory=dict)
+    """The same expressions by the keys of the trees that Spark computed them by."""
+    derivations: dict[Term, Derivation] = field(default_factory=dict)
+    """How their values follow from a column's, where they do."""
     reader: Reader | None = None
     only: frozenset[str] | None = None
     """The indexes to ask, whatever that costs; None for all, as it pays."""
@@ -74,7 +78,7 @@ class Coverage:
         metadata_table: MetadataTable,
         schema: Schema,
         *,
-        time_zone: str,
+        session: Session,
         only: Collection[str] | None = None,
     ) -> Coverage:
         """What the indexes of a table know of a snapshot. Raises NoSuchIndexError."""
@@ -98,12 +102,12 @@ class Coverage:
                 # Created or dropped between our two looks, or its entries are lost.
                 found.unusable[definition.name] = "the indexed slices are not described by it"
             else:
-                found._add(definition, snapshot, schema, time_zone)
+                found._add(definition, snapshot, schema, session)
         found.indexes.sort(key=lambda index: index.tier)
         return found
 
-    def _add(self, definition: IndexDefinition, snapshot: Snapshot, schema: Schema, time_zone: str) -> None:
-        reason = _reason_against(definition, snapshot.schema, time_zone)
+    def _add(self, definition: IndexDefinition, snapshot: Snapshot, schema: Schema, session: Session) -> None:
+        reason = _reason_against(definition, snapshot.schema, session)
         if not reason and self.reader and definition.partition not in self.reader.view.state.shards:
             # A partition that isn't there has no entries, which would refute everything.
             reason = f"the index metadata table has no partition {definition.partition}"
@@ -121,15 +125,8 @@ class Coverage:
         except UserError as error:
             self.unusable[definition.name] = str(error)
             return
-        terms: dict[Term, Term] = {}
-        derived = None
-        if definition.expression is not None:
-            own = Term(definition.expression, is_expression=True)
-            bound = bound_expression(definition.expression, schema)
-            terms[bound] = own
-            derived = derivation_of(bound.text, schema, time_zone=time_zone)
-            self.expression_types[definition.expression] = parse_type(definition.expression_type or "")
-            self.expression_names[definition.name] = definition.expression
+        terms = self._terms_of(definition, schema)
+        derived = next((self.derivations[term] for term in terms if term in self.derivations), None)
         if self.only is not None and definition.name not in self.only:
             # A query may still call its expression by its name.
             self.unusable[definition.name] = "only others are to be asked"
@@ -138,6 +135,23 @@ class Coverage:
         merged = partition_stats_of(definition, types) if not definition.is_functional else None
         if merged is not None and self.reader and merged.partition in self.reader.view.state.shards:
             self.indexes.append(UsableIndex(f"{definition.name} by partition", merged, {}))
+
+    def _terms_of(self, definition: IndexDefinition, schema: Schema) -> dict[Term, Term]:
+        """How queries call an index's expression, by text and by tree, and how the index does."""
+        expression, meaning = definition.expression, definition.meaning
+        if expression is None or meaning is None:
+            return {}
+        own = Term(expression, is_expression=True)
+        by_text = bound_expression(expression, schema)
+        by_tree = Term(by_text.text, is_expression=True, meaning=meaning.digest)
+        kind = parse_type(definition.expression_type or "")
+        self.expression_types[expression] = kind
+        self.expression_names[definition.name] = expression
+        self.expression_trees.update(dict.fromkeys(meaning.trees, BoundTerm(by_tree, kind)))
+        computed_in = Session(definition.options["time_zone"], meaning.zone_data, meaning.settings)
+        if derived := derivation_of(meaning.tree, schema, computed_in):
+            self.derivations.update({by_text: derived, by_tree: derived})
+        return {by_text: own, by_tree: own}
 
 
 _TIERS = {
@@ -155,12 +169,14 @@ READ_ERRORS = (CorruptError, OSError, pa.ArrowException)
 """What reading a damaged index may raise; to a plan it is a reason, never an error."""
 
 
-def _reason_against(definition: IndexDefinition, schema: pa.Schema, time_zone: str) -> str | None:
+def _reason_against(definition: IndexDefinition, schema: pa.Schema, session: Session) -> str | None:
     if definition.state is not IndexState.READY:
         return f"it is {definition.state}" + (f": {definition.reason}" if definition.reason else "")
-    zone = definition.options.get("time_zone")
-    if definition.is_functional and zone != time_zone:
-        return f"its expression was computed in time zone {zone}, the query runs in {time_zone}"
+    if definition.is_functional:
+        if definition.meaning is None:
+            return f"it does not say what Spark made of its expression: REBUILD INDEX {definition.name}"
+        if reason := definition.meaning.reason_against(session):
+            return reason
     try:
         types = [str(type_of(schema, name)) for name in definition.source_fields]
     except UserError as error:

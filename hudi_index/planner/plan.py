@@ -32,6 +32,7 @@ from hudi_index.predicate import (
     ColumnDomain,
     Constraint,
     Never,
+    Session,
     bind,
     parse_predicate,
     tree_of,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 
     from hudi_index.metadata_table import MetadataTable
     from hudi_index.planner.covered import Mask
-    from hudi_index.predicate import Schema, Tree
+    from hudi_index.predicate import Filters, Schema, Tree
     from hudi_index.storage import Storage
 
 __all__ = ["Answer", "ScanPlan", "files_to_query", "plan"]
@@ -60,13 +61,12 @@ Rows = dict[int, "BitMap"]
 def plan(
     metadata_table: MetadataTable,
     storage: Storage,
-    predicate: str,
+    predicate: str | Filters,
     *,
     as_of: str | None = None,
     time_zone: str = "UTC",
     snapshot: Snapshot | None = None,
     known: Snapshot | None = None,
-    is_qualified: bool = False,
     only: Collection[str] | None = None,
 ) -> ScanPlan:
     """The slices that may hold rows for which the predicate is true.
@@ -74,12 +74,12 @@ def plan(
     Args:
         metadata_table: Of that table; kept between plans, it remembers what it read.
         storage: The table.
-        predicate: Spark SQL.
+        predicate: Spark SQL, as Spark understands it with its default settings; or the filters of a scan,
+            which bring their own session.
         as_of: The instant to read at, the latest if None.
-        time_zone: The session's, for timestamps in the predicate.
+        time_zone: That of the local times in a text.
         snapshot: The table as it is read, if that is decided already.
         known: The table as it was seen before: used again if it is still so.
-        is_qualified: Whether names may begin with a table's name or alias, as Catalyst prints them.
         only: The indexes to ask, by name, also where that costs more than it saves; all that pay if None.
 
     Raises:
@@ -88,17 +88,22 @@ def plan(
         UnknownColumnError: it names a column that the table does not have.
     """
     seconds: dict[str, float] = {}
+    session = Session.of_text(time_zone) if isinstance(predicate, str) else predicate.session
     with _timed(seconds, "snapshot"):
         snapshot = snapshot or Snapshot.load(storage, as_of, known=known)
     with _timed(seconds, "coverage"):
         schema = sql_schema(snapshot.schema_with_meta_columns)
-        coverage = Coverage.of(snapshot, metadata_table, schema, time_zone=time_zone, only=only)
+        coverage = Coverage.of(snapshot, metadata_table, schema, session=session, only=only)
     with _timed(seconds, "predicate"):
-        schema = with_expressions(schema, coverage.expression_types, coverage.expression_names)
-        condition = bind(parse_predicate(predicate, time_zone=time_zone), schema, is_qualified=is_qualified)
-        tree = tree_of(condition, time_zone=time_zone)
+        if isinstance(predicate, str):
+            text = predicate
+            schema = with_expressions(schema, coverage.expression_types, coverage.expression_names)
+            condition = bind(parse_predicate(text, time_zone=time_zone), schema)
+        else:
+            text, condition = predicate.text, predicate.bound(schema, coverage.expression_trees)
+        tree = tree_of(condition, time_zone=session.zone)
     with _timed(seconds, "indexes"):
-        found = _planned(predicate, tree, snapshot, Asking(coverage, schema, time_zone))
+        found = _planned(text, tree, snapshot, Asking(coverage))
     return replace(found, condition=condition, unusable=coverage.unusable, seconds=seconds)
 
 
@@ -123,9 +128,9 @@ def files_to_query(
     snapshot = Snapshot.load(storage, as_of)
     schema = sql_schema(snapshot.schema_with_meta_columns)
     _check_domains(chosen, schema)
-    coverage = Coverage.of(snapshot, metadata_table, schema, time_zone="UTC")
+    coverage = Coverage.of(snapshot, metadata_table, schema, session=Session.of_text("UTC"))
     tree = tree_of_domains(chosen)
-    return _planned(_text_of(chosen), tree, snapshot, Asking(coverage, schema, "UTC")).files
+    return _planned(_text_of(chosen), tree, snapshot, Asking(coverage)).files
 
 
 def _planned(text: str, tree: Tree, snapshot: Snapshot, asking: Asking) -> ScanPlan:

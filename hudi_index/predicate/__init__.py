@@ -1,6 +1,7 @@
 """What a query asks, in pure Python: expressions, their parsing and binding, normal form, domains.
 
     text --parser--> expression --binding--> bound expression --normalize--> no NOT --domains--> tree
+    Catalyst's tree ------catalyst---------> bound expression
 
 A bound expression knows its columns' types; an unknown column is an error here, never silence further up.
 NOT is pushed to the leaves by operator before any domain exists: under SQL's three values a domain has no
@@ -8,10 +9,13 @@ complement. Meaning is Spark's (3.5, ANSI mode off); what isn't certain is Unkno
 """
 
 from hudi_index.predicate.binding import bind, bound_expression, with_expressions
+from hudi_index.predicate.catalyst import Filters
 from hudi_index.predicate.derivation import Derivation, derivation_of
 from hudi_index.predicate.domain import Bound, ColumnDomain, Constraint, Domain, Marker, Range, Term
-from hudi_index.predicate.expression import Unknown
+from hudi_index.predicate.expression import BoundTerm, Unknown
+from hudi_index.predicate.meaning import Meaning
 from hudi_index.predicate.parser import parse_predicate
+from hudi_index.predicate.session import Session
 from hudi_index.predicate.tree import (
     AllOf,
     Always,
@@ -32,14 +36,18 @@ __all__ = [
     "Always",
     "AnyOf",
     "Bound",
+    "BoundTerm",
     "ColumnDomain",
     "Constraint",
     "Derivation",
     "Domain",
+    "Filters",
     "Marker",
+    "Meaning",
     "Never",
     "Range",
     "Schema",
+    "Session",
     "SqlType",
     "Term",
     "Tree",

@@ -1,8 +1,8 @@
 """Expression and schema to bound expression: every term as the table spells it, with its type.
 
 A column that the table does not have is an error here, never silence further up. Names are compared without
-regard to case. Catalyst puts the table's name or alias in front (`t.a`, `spark_catalog.default.t.a`), which
-is dropped; where that leaves two readings, a nested field and a qualified column, the term is Unknown.
+regard to case. The table's name or alias may stand in front (`t.a`, `spark_catalog.default.t.a`) where that
+can mean nothing else.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from hudi_index.predicate.types import Column, Schema, SqlType
 
-__all__ = ["bind", "bound_expression", "derived_term", "with_expressions"]
+__all__ = ["bind", "bound_calls", "bound_expression", "with_expressions"]
 
 _FUNCTIONS = (
     *("current_catalog", "current_database", "current_date", "current_schema", "current_timestamp"),
@@ -45,18 +45,17 @@ _FUNCTIONS = (
 """Functions that Spark calls by their bare name if no column has it."""
 
 
-def bind(expression: Expression, schema: Schema, *, is_qualified: bool = False) -> Expression:
+def bind(expression: Expression, schema: Schema) -> Expression:
     """The expression over the table's own terms.
 
     Args:
         expression: What a text was parsed to.
         schema: The table's columns, and the expressions that indexes are over.
-        is_qualified: Whether names may begin with a table's name or alias, as Catalyst prints them.
 
     Raises:
         UnknownColumnError: for a column that the table does not have.
     """
-    return _Binder(schema, is_qualified).bound(expression)
+    return _Binder(schema).bound(expression)
 
 
 def bound_expression(text: str, schema: Schema) -> Term:
@@ -102,7 +101,6 @@ class _UnresolvedError(Exception):
 @dataclass(frozen=True)
 class _Binder:
     schema: Schema
-    is_qualified: bool
 
     def bound(self, expression: Expression) -> Expression:
         if isinstance(expression, And):
@@ -158,11 +156,11 @@ class _Binder:
     def _readings(self, parts: tuple[str, ...]) -> list[Column]:
         """The columns that a name may mean, one unless it is ambiguous."""
         direct = self.schema.look_up(parts)
-        if direct and not (self.is_qualified and len(parts) > 1):
+        if direct:
             return [direct]
         # Catalog, database and table at most.
         rests = (self.schema.look_up(parts[drop:]) for drop in range(1, min(4, len(parts))))
-        found = [column for column in (direct, *rests) if column]
+        found = [column for column in rests if column]
         return list({column.parts: column for column in found}.values())
 
     def _expression(self, term: Term) -> BoundTerm | Unknown:
@@ -192,24 +190,19 @@ class _Binder:
             inner, call = step
             calls.append(call)
             if inner in self.schema.expressions:
-                return _bound_calls(Term(inner, is_expression=True), self.schema.expressions[inner], calls)
+                return bound_calls(Term(inner, is_expression=True), self.schema.expressions[inner], calls)
         column = self.schema.look_up(_parts_of(inner)) if calls and _parts_of(inner) else None
-        return _bound_calls(Term(column.path), column.type, calls) if column else None
+        return bound_calls(Term(column.path), column.type, calls) if column else None
 
 
-def derived_term(text: str, schema: Schema) -> BoundTerm | None:
-    """The column that a bound expression calls functions on, constants aside; None if it is no such thing."""
-    return _Binder(replace(schema, expressions={}, names={}), is_qualified=False).called(text)
-
-
-def _bound_calls(term: Term, kind: SqlType, calls: list[Call]) -> BoundTerm:
+def bound_calls(term: Term, kind: SqlType, calls: list[Call], text: str = "") -> BoundTerm:
     """The term inside of calls, outermost first; casts around all others are known by their types."""
     casts: list[SqlType] = []
     for call in calls:
         if call.cast_to is None or not call.cast_to.is_ordered:
             break
         casts.append(call.cast_to)
-    return BoundTerm(term, kind, tuple(reversed(casts)), tuple(reversed(calls[len(casts) :])))
+    return BoundTerm(term, kind, tuple(reversed(casts)), tuple(reversed(calls[len(casts) :])), text)
 
 
 @lru_cache(maxsize=4096)

@@ -1,18 +1,19 @@
-"""How the values of an expression follow from those of the one column it reads."""
+"""How the values of an index's expression follow from those of the one column it reads."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hudi_index.predicate.binding import derived_term
+from hudi_index.predicate.catalyst import CatalystReader
 from hudi_index.predicate.domain import Constraint, Domain, Term
-from hudi_index.predicate.expression import Call
+from hudi_index.predicate.expression import BoundTerm, Call
 from hudi_index.predicate.functions import steps_of
 from hudi_index.predicate.steps import image_of, preimage_of
-from hudi_index.predicate.times import SessionZone
 
 if TYPE_CHECKING:
+    from hudi_index.predicate.meaning import Node
+    from hudi_index.predicate.session import Session
     from hudi_index.predicate.steps import Step
     from hudi_index.predicate.types import Schema
 
@@ -40,10 +41,14 @@ class Derivation:
         return None if found.is_all else Constraint(self.column, found)
 
 
-def derivation_of(text: str, schema: Schema, *, time_zone: str) -> Derivation | None:
-    """How a bound expression follows from a column; None if it is no calls with constants on one."""
-    term = derived_term(text, schema)
-    if term is None:
+def derivation_of(tree: Node, schema: Schema, session: Session) -> Derivation | None:
+    """How an expression, computed in a session, follows from a column.
+
+    Returns:
+        None if it is no calls with constants on one column, as far as that is known.
+    """
+    term = CatalystReader(schema, session).operand(tree)
+    if not isinstance(term, BoundTerm):
         return None
     calls = (*term.calls, *(Call.cast(kind) for kind in term.casts))
-    return Derivation(term.term, steps_of(term.type, calls, SessionZone(time_zone)))
+    return Derivation(term.term, steps_of(term.type, calls, session.zone))

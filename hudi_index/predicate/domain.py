@@ -241,6 +241,8 @@ class Term:
 
     text: str
     is_expression: bool = False
+    meaning: str = ""
+    """Which meaning an expression's text has, where that is known (`Meaning.digest`)."""
 
 
 @dataclass(frozen=True, slots=True)

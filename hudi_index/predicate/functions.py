@@ -12,13 +12,13 @@ print with a sign.
 from __future__ import annotations
 
 import math
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import TYPE_CHECKING
 
 from hudi_index.predicate import types
 from hudi_index.predicate.arithmetic import ARITHMETIC
-from hudi_index.predicate.domain import Domain
+from hudi_index.predicate.domain import Domain, Range
 from hudi_index.predicate.expression import CAST, Call
 from hudi_index.predicate.steps import Monotone, Prefix, Step
 from hudi_index.predicate.time_functions import (
@@ -36,7 +36,7 @@ from hudi_index.predicate.time_functions import (
 from hudi_index.predicate.widening import line_of, rising_cast
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from hudi_index.predicate.times import SessionZone
     from hudi_index.predicate.types import SqlType
@@ -79,7 +79,26 @@ def _cast(call: Call, source: SqlType, zone: SessionZone) -> Step | str:
     # Local times before 1970 in a named zone are left alone.
     if not zone.is_fixed and source in TIME_TYPES and types.TIMESTAMP in (source, target):
         return f"local time in {zone.name} goes back when clocks do"
+    if source == types.DATE and target == types.TIMESTAMP:
+        return _midnight(cast)
     return rising(source, target, cast)
+
+
+def _midnight(cast: Callable[[date], datetime]) -> Step:
+    """When a date begins, where the offset is fixed. In the outermost years Python has no such time."""
+    line = line_of(types.DATE)
+    if line is None:
+        raise TypeError("dates have places")
+    low, high = date(2, 1, 1), date(9998, 12, 31)
+    return Monotone(
+        types.TIMESTAMP,
+        line,
+        cast,
+        low.toordinal(),
+        high.toordinal(),
+        below=Domain.of([Range.at_most(cast(low))]),
+        above=Domain.of([Range.at_least(cast(high))]),
+    )
 
 
 def _prefix(call: Call, source: SqlType, _: SessionZone) -> Step | str:

@@ -1,8 +1,10 @@
 """Dates and timestamps in texts, and the session time zone that gives them their meaning.
 
 A timestamp is an aware datetime in UTC, one without time zone a naive datetime, both in microseconds.
-Only what Spark is known to read in the same way is understood. Two further limits keep it exact: local times
-before 1970 in a named zone (Java's and Python's zone data differ there), and years outside of 1 to 9999.
+Only what Spark is known to read in the same way is understood. Further limits keep it exact. In a named zone:
+no local time before 1970, where Java's and Python's zone data differ; none that clocks show twice or skip;
+none at all where the query goes by zone data of another version than Python's. And no year outside of 1 to
+9999.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ class SessionZone:
     """The time zone that a query's local times are in."""
 
     name: str
+    is_known: bool = True
+    """Whether the rules that Python has for a named zone are those that the query goes by."""
 
     @property
     def is_fixed(self) -> bool:
@@ -35,11 +39,12 @@ class SessionZone:
     def instant_of(self, local: datetime) -> datetime | None:
         """The instant at which clocks show a naive local time; None if it can't be told."""
         zone = _zone_of(self.name)
-        if zone is None or (not self.is_fixed and local.year < 1970):
+        if zone is None or not (self.is_fixed or (self.is_known and local.year >= 1970)):
             return None
+        once, again = (local.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
         try:
-            # fold=0 is Java's choice too: the earlier offset in an overlap, the one before the gap in a gap.
-            return local.replace(tzinfo=zone, fold=0).astimezone(timezone.utc)
+            is_certain = once.utcoffset() == again.utcoffset()
+            return once.astimezone(timezone.utc) if is_certain else None
         except OverflowError:
             return None
 

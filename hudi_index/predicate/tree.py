@@ -87,26 +87,26 @@ class Never:
 Tree: TypeAlias = AllOf | AnyOf | Constraint | Unknown | Always | Never
 
 
-def constraints_of(text: str, schema: Schema, *, time_zone: str, is_qualified: bool = False) -> Tree:
+def constraints_of(text: str, schema: Schema, *, time_zone: str) -> Tree:
     """What a predicate asks of a table's rows.
 
     Args:
-        text: Spark SQL, or what Catalyst prints.
+        text: Spark SQL.
         schema: The table's columns, and the expressions that indexes are over.
         time_zone: The session's, which the text's local times are in.
-        is_qualified: Whether names may begin with a table's name or alias, as Catalyst prints them.
 
     Raises:
         PredicateSyntaxError: if the text does not parse.
         UnknownColumnError: for a column that the table does not have.
     """
     parsed = parse_predicate(text, time_zone=time_zone)
-    return tree_of(bind(parsed, schema, is_qualified=is_qualified), time_zone=time_zone)
+    return tree_of(bind(parsed, schema), time_zone=time_zone)
 
 
-def tree_of(expression: Expression, *, time_zone: str) -> Tree:
+def tree_of(expression: Expression, *, time_zone: str | SessionZone) -> Tree:
     """What a bound expression asks of rows."""
-    return _tree(without_negations(expression), SessionZone(time_zone))
+    zone = SessionZone(time_zone) if isinstance(time_zone, str) else time_zone
+    return _tree(without_negations(expression), zone)
 
 
 def _tree(expression: Expression, zone: SessionZone) -> Tree:

@@ -259,6 +259,14 @@ class Schema:
             kind = inner[0][1]
         return Column(tuple(spelled), kind)
 
+    def exact(self, parts: tuple[str, ...]) -> SqlType | None:
+        """The type of the column or nested field that is spelled so; None if there is none."""
+        kind = self.columns.get(parts[0])
+        for part in parts[1:]:
+            found = [inner for name, inner in kind.fields if name == part] if kind else []
+            kind = found[0] if len(found) == 1 else None
+        return kind
+
     def paths(self) -> tuple[str, ...]:
         """Every column and nested field, for suggestions."""
         found: list[str] = []

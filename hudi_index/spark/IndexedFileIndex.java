@@ -2,14 +2,11 @@ package hudi_index;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.function.Function;
 import org.apache.hudi.HoodieFileIndex;
 import org.apache.hudi.common.model.FileSlice;
@@ -19,10 +16,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.BasePredicate;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.NonSQLExpression;
 import org.apache.spark.sql.catalyst.expressions.Predicate$;
-import org.apache.spark.sql.catalyst.expressions.TimeZoneAwareExpression;
-import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
@@ -41,8 +35,8 @@ import scala.collection.Seq;
  *
  * <p>Spark compiles this text when the first table is read (its own compiler, Janino: no generics, no lambdas).
  * Everything that takes one call per file or per expression is here; what is decided is decided in Python, from one
- * text per scan. So planning costs one call out of the JVM, however large the table is, and the filters are printed
- * in the thread that plans the query, under its session's settings.
+ * text per scan. So planning costs one call out of the JVM, however large the table is, and the filters are told, as
+ * trees, in the thread that plans the query, with its session's settings.
  *
  * <p>Data filters never reach Hudi, whose own skipping loses rows. Spark does not evaluate partition filters again
  * after the scan, so they are evaluated here, on the values that Hudi gives the rows.
@@ -90,11 +84,11 @@ public final class IndexedFileIndex implements FileIndex {
     return new IndexedFileIndex(this, keep);
   }
 
-  /** What a planner is asked for one condition, with the slices. */
-  public String request(Expression condition) throws Exception {
+  /** What a planner is asked for one condition over a plan's output, with the slices. */
+  public String request(Expression condition, Seq output) throws Exception {
     list();
     List filters = new ArrayList();
-    filters.add(described(condition));
+    filters.add(described(condition, output));
     return JSON.writeValueAsString(request(filters, true));
   }
 
@@ -152,7 +146,7 @@ public final class IndexedFileIndex implements FileIndex {
 
   private Map request(List filters, boolean withSlices) {
     Map request = new LinkedHashMap();
-    request.put("time_zone", SQLConf.get().sessionLocalTimeZone());
+    request.put("session", CatalystTree.session(SQLConf.get()));
     request.put("filters", filters);
     if (withSlices) {
       List rows = new ArrayList();
@@ -167,34 +161,15 @@ public final class IndexedFileIndex implements FileIndex {
   private static void addAll(List filters, Seq expressions) {
     Iterator items = asList(expressions).iterator();
     while (items.hasNext()) {
-      filters.add(described((Expression) items.next()));
+      // Spark has given the attributes the names of the relation's columns.
+      filters.add(described((Expression) items.next(), null));
     }
   }
 
-  /** The text of an expression, and what its text does not say. */
-  private static Map described(Expression expression) {
-    Set zones = new LinkedHashSet();
-    boolean isOpaque = false;
-    ArrayDeque rest = new ArrayDeque();
-    rest.push(expression);
-    while (!rest.isEmpty()) {
-      Expression each = (Expression) rest.pop();
-      isOpaque = isOpaque || each instanceof UserDefinedExpression || each instanceof NonSQLExpression;
-      if (each instanceof TimeZoneAwareExpression) {
-        Option zone = ((TimeZoneAwareExpression) each).timeZoneId();
-        if (zone.isDefined()) {
-          zones.add(zone.get());
-        }
-      }
-      Iterator children = asList(each.children()).iterator();
-      while (children.hasNext()) {
-        rest.push(children.next());
-      }
-    }
+  private static Map described(Expression expression, Seq output) {
     Map found = new LinkedHashMap();
-    found.put("sql", expression.sql());
-    found.put("zones", zones);
-    found.put("is_opaque", Boolean.valueOf(isOpaque));
+    found.put("text", CatalystTree.text(expression));
+    found.put("tree", CatalystTree.tree(expression, output));
     return found;
   }
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hudi_index.lifecycle.job import Job, WorkItem
     from hudi_index.metadata_table import FileSlice as MetadataSlice
     from hudi_index.metadata_table import ShardWriter
+    from hudi_index.predicate.session import Settings
 
 __all__ = ["SparkExecutor", "bytes_of", "split_by_reader", "tasks_for"]
 
@@ -107,9 +108,11 @@ class SparkExecutor:
         work = self.spark.sparkContext.parallelize(list(purges.items()), len(purges))
         return work.mapPartitions(_purge(lost))
 
-    def describe_expression(self, schema: pa.Schema, sql: str, time_zone: str | None, /) -> ExpressionFacts:
+    def describe_expression(
+        self, schema: pa.Schema, sql: str, time_zone: str | None, settings: Settings | None, /
+    ) -> ExpressionFacts:
         """See hudi_index.lifecycle.executor.Executor."""
-        return describe_expression(self.spark, schema, sql, time_zone)
+        return describe_expression(self.spark, schema, sql, time_zone, settings)
 
 
 def bytes_of(items: Iterable[WorkItem]) -> int:

@@ -4,7 +4,7 @@ Spark itself computes an expression, for the index as for the query, so both agr
 read in Python workers go through the JVM for it:
 
     read       work items become rows; one that carries `_work` opens an item, `_side` tells old from new
-    compute    Spark adds one column per expression, each under the time zone that its index recorded
+    compute    Spark adds one column per expression, each in the time zone and under the settings of its index
     build      rows become changes again
 
 All three run inside the same task, so the rows of an item stay together and in order.
@@ -12,8 +12,8 @@ All three run inside the same task, so the rows of an item stay together and in 
 
 from __future__ import annotations
 
+import json
 import pickle
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import functions
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from hudi_index.errors import UnsupportedExpressionError
+from hudi_index.errors import StaleExpressionError, UnsupportedExpressionError
 from hudi_index.lifecycle.executor import ExpressionFacts
 from hudi_index.lifecycle.runs import Piece, pieces_of
 from hudi_index.lifecycle.tasks import as_changes, changes_of, rows_after, rows_before
+from hudi_index.predicate.meaning import Meaning, opaque_parts
+from hudi_index.spark.catalyst import TIME_ZONE, Trees, in_session, session_with
 from hudi_index.table import RECORD_KEY, ROW_POSITION
 
 if TYPE_CHECKING:
@@ -36,11 +37,13 @@ if TYPE_CHECKING:
     from pyspark import RDD
     from pyspark.accumulators import Accumulator
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
     from hudi_index.kinds.files import IndexedSlice
-    from hudi_index.lifecycle.job import Job, WorkItem
+    from hudi_index.lifecycle.job import Expression, Job, WorkItem
     from hudi_index.lifecycle.runs import Changes, Counts
     from hudi_index.lifecycle.tasks import Described
+    from hudi_index.predicate.session import Settings
 
 __all__ = [
     "as_pieces",
@@ -51,7 +54,6 @@ __all__ = [
     "with_expressions",
 ]
 
-_TIME_ZONE = "spark.sql.session.timeZone"
 _WORK, _SIDE = "_work", "_side"
 _OPEN, _BEFORE, _AFTER = 0, 1, 2
 _PIECE_FIELDS: list[pa.Field[Any]] = [
@@ -63,18 +65,21 @@ _PIECES = pa.schema(_PIECE_FIELDS)
 
 
 def describe_expression(
-    spark: SparkSession, schema: pa.Schema, sql: str, time_zone: str | None
+    spark: SparkSession, schema: pa.Schema, sql: str, time_zone: str | None, settings: Settings | None
 ) -> ExpressionFacts:
-    """What Spark makes of an expression.
+    """What Spark makes of an expression, under these settings or those of the session.
 
     Raises:
         UnsupportedExpressionError: it can't be computed from one row, or not with the same result each time.
     """
-    zone = time_zone or str(spark.conf.get(_TIME_ZONE))
-    rows = spark.createDataFrame([], from_arrow_schema(schema))
+    zone = time_zone or str(spark.conf.get(TIME_ZONE))
+    trees = Trees(spark)
+    here, _ = trees.session(spark)
+    noted = here.settings if settings is None else settings
+    # An empty RDD, not an empty list: the optimizer leaves nothing of an expression over no rows.
+    rows = spark.createDataFrame(spark.sparkContext.emptyRDD(), _spark_schema(schema))
     try:
-        with _session_time_zone(spark, zone):
-            value = rows.select(functions.expr(sql).alias("value"))
+        value = in_session(rows, session_with(spark, noted, zone)).selectExpr(sql)
     except PySparkException as error:
         reason = str(error).splitlines()[0]
         raise UnsupportedExpressionError(expression=sql, reason=f"Spark says: {reason}") from error
@@ -85,7 +90,26 @@ def describe_expression(
     if not plan.deterministic():
         reason = "it does not have the same value each time"
         raise UnsupportedExpressionError(expression=sql, reason=reason)
-    return ExpressionFacts(value.schema[0].dataType.simpleString(), zone)
+    tree = _tree_of_last(trees, plan)
+    if opaque := opaque_parts(json.loads(tree)):
+        reason = f"{opaque[0]} is a function of somebody's own, whose meaning may change"
+        raise UnsupportedExpressionError(expression=sql, reason=reason)
+    optimized = value._jdf.queryExecution().optimizedPlan()
+    is_whole = optimized.nodeName() == "Project" and optimized.child().children().isEmpty()
+    both = [tree, *([_tree_of_last(trees, optimized)] if is_whole else [])]
+    meaning = Meaning(tuple(dict.fromkeys(both)), noted, str(here.zone_data), str(here.spark))
+    return ExpressionFacts(value.schema[0].dataType.simpleString(), zone, meaning)
+
+
+def _tree_of_last(trees: Trees, plan: Any) -> str:
+    """The tree of what a projection computes last."""
+    named = plan.projectList().last()
+    is_alias = named.getClass().getSimpleName() == "Alias"
+    return trees.of(named.child() if is_alias else named, plan.child().output())
+
+
+def _spark_schema(schema: pa.Schema) -> StructType:
+    return from_arrow_schema(schema, prefer_timestamp_ntz=True)
 
 
 def changes_with_expressions(
@@ -101,16 +125,35 @@ def pieces_with_expressions(
 ) -> DataFrame:
     """The same as rows with the fields of a Piece, of pickled work items."""
     plan = replace(job, items=())
-    rows = pickled.mapInArrow(_read(plan), from_arrow_schema(_rows_schema(plan)))
+    rows = pickled.mapInArrow(_read(plan), _spark_schema(_rows_schema(plan)))
     return pieces_by(with_expressions(spark, job, rows), _build(plan, done))
 
 
 def with_expressions(spark: SparkSession, job: Job, rows: DataFrame) -> DataFrame:
-    """Rows with a column for each expression of the job."""
+    """Rows with a column for each expression of the job, computed as its index says.
+
+    Raises:
+        StaleExpressionError: Spark would compute one otherwise than it was.
+    """
     for expression in job.expressions:
-        with _session_time_zone(spark, expression.time_zone):
-            rows = rows.withColumn(expression.column, functions.expr(expression.sql))
+        session = session_with(spark, expression.meaning.settings, expression.time_zone)
+        rows = in_session(rows, session)
+        name = "`" + expression.column.replace("`", "``") + "`"
+        rows = rows.selectExpr("*", f"{expression.sql} AS {name}")
+        _refuse_other_meaning(spark, expression, rows)
     return rows
+
+
+def _refuse_other_meaning(spark: SparkSession, expression: Expression, rows: DataFrame) -> None:
+    trees = Trees(spark)
+    here, _ = trees.session(rows.sparkSession)
+    reason = expression.meaning.reason_against(here)
+    if reason is None and _tree_of_last(trees, rows._jdf.queryExecution().analyzed()) not in (
+        expression.meaning.trees
+    ):
+        reason = f"Spark {here.spark} understands {expression.sql} otherwise than when it was computed"
+    if reason:
+        raise StaleExpressionError(index=expression.index, reason=reason)
 
 
 def pieces_by(
@@ -129,17 +172,6 @@ def as_pieces(rows: DataFrame) -> RDD[Piece]:
     """Rows with the fields of a Piece as pieces."""
     pieces: RDD[Piece] = rows.rdd.map(lambda row: Piece(row[0], row[1], bytes(row[2])))
     return pieces
-
-
-@contextmanager
-def _session_time_zone(spark: SparkSession, zone: str) -> Iterator[None]:
-    # Spark fixes an expression's time zone when it is analysed, which DataFrame methods do at once.
-    before = str(spark.conf.get(_TIME_ZONE))
-    spark.conf.set(_TIME_ZONE, zone)
-    try:
-        yield
-    finally:
-        spark.conf.set(_TIME_ZONE, before)
 
 
 def _rows_schema(job: Job) -> pa.Schema:

@@ -1,6 +1,6 @@
 """Which of the file slices that Hudi lists a scan reads: the Python half of `IndexedFileIndex.java`.
 
-Spark asks once per scan, in JSON: the query's filters as Catalyst prints them, the session's time zone, and
+Spark asks once per scan, in JSON: the query's filters as Catalyst's trees, what gives them their meaning, and
 the slices of Hudi's own listing by name. The answer is a `1` or `0` for each slice. Hudi lists one moment of
 the table and we look at another: a slice is left out only if our plan refuted that very slice, base file and
 log files by name and size. What Hudi lists and we have not seen so is read.
@@ -15,15 +15,15 @@ import traceback
 import warnings
 from collections import deque
 from dataclasses import dataclass, field
-from importlib import resources
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakValueDictionary
 
 import numpy as np
 
-from hudi_index.errors import UserError
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.planner import plan
+from hudi_index.predicate import Filters, Session
+from hudi_index.spark.catalyst import compiled
 from hudi_index.table import FileGroupId, Snapshot
 
 if TYPE_CHECKING:
@@ -64,8 +64,6 @@ class SparkPlan:
     time_zone: str
     plan: ScanPlan | None = None
     """Which index said what; None if there was nothing to ask."""
-    unused: tuple[str, ...] = ()
-    """Filters that could not be put to the indexes, and why."""
     error: str | None = None
     """Why everything is read."""
 
@@ -74,7 +72,6 @@ class SparkPlan:
         lines = [f"table         {self.path}", f"scan          {self.kept} of {self.total} file slices"]
         if self.plan is not None:
             lines.append(self.plan.explain())
-        lines += [f"not used      {text}" for text in self.unused]
         if self.error is not None:
             lines.append(f"failed        {self.error}")
         return "\n".join(lines)
@@ -139,30 +136,20 @@ class FilePlanner:
             self._count = len(asked["slices"])
             self._positions = self._positions_in(asked["slices"])
         assert self._positions is not None
-        usable, unused = _usable(asked["filters"], asked["time_zone"])
-        predicate = " AND ".join(f"({text})" for text in usable)
+        filters = _filters_of(asked)
         found, is_kept = None, np.ones(self._count, np.bool_)
-        if usable:
-            found = plan(
-                self._metadata_table,
-                self.storage,
-                predicate,
-                time_zone=asked["time_zone"],
-                snapshot=self.snapshot,
-                is_qualified=True,
-                only=self.only,
-            )
+        if filters.trees:
+            found = plan(self._metadata_table, self.storage, filters, snapshot=self.snapshot, only=self.only)
             is_refuted = np.ones(found.total, np.bool_)
             is_refuted[found.places] = False
             refuted = self._positions[is_refuted]
             is_kept[refuted[refuted >= 0]] = False
-        self._remember(asked, predicate, int(is_kept.sum()), plan=found, unused=tuple(unused))
+        self._remember(filters, int(is_kept.sum()), plan=found)
         return np.where(is_kept, b"1", b"0").tobytes().decode()
 
     def _failed(self, asked: dict[str, Any], error: Exception) -> dict[str, Any]:
-        predicate = " AND ".join(str(each["sql"]) for each in asked["filters"])
         told = f"{type(error).__name__}: {error}"
-        self._remember(asked, predicate, self._count, error=told)
+        self._remember(_filters_of(asked), self._count, error=told)
         if self.is_strict:
             return {"error": "".join(traceback.format_exception(error))}
         _log.warning("can't plan a scan of %s: everything is read", self.storage.uri, exc_info=error)
@@ -170,8 +157,9 @@ class FilePlanner:
         warnings.warn(message, NotPlannedWarning, stacklevel=2)
         return {"keep": None}
 
-    def _remember(self, asked: dict[str, Any], predicate: str, kept: int, **facts: Any) -> None:
-        self.last = SparkPlan(self.storage.uri, predicate, self._count, kept, asked["time_zone"], **facts)
+    def _remember(self, filters: Filters, kept: int, **facts: Any) -> None:
+        zone = filters.session.time_zone
+        self.last = SparkPlan(self.storage.uri, filters.text, self._count, kept, zone, **facts)
         _plans.append(self.last)
 
     @property
@@ -221,26 +209,14 @@ class FilePlanner:
         implements: ClassVar[list[str]] = ["java.util.function.Function"]
 
 
-def _usable(filters: Sequence[dict[str, Any]], time_zone: str) -> tuple[list[str], list[str]]:
-    """The texts of filters that mean what they say, and the others with the reason."""
-    usable, unused = [], []
-    for each in filters:
-        text = each["sql"]
-        if each["is_opaque"]:
-            unused.append(f"{text}: a function of somebody's own, or no SQL")
-        elif any(zone != time_zone for zone in each["zones"]):
-            unused.append(f"{text}: analysed in time zone {', '.join(each['zones'])}, run in {time_zone}")
-        elif "\ufffd" in text or any("\ud800" <= sign <= "\udfff" for sign in text):
-            unused.append(f"{text!r}: not all of it can be printed")
-        else:
-            usable.append(text)
-    return usable, unused
+def _filters_of(asked: dict[str, Any]) -> Filters:
+    filters = asked["filters"]
+    trees, texts = [each["tree"] for each in filters], [each["text"] for each in filters]
+    return Filters(trees, texts, Session.of_spark(asked["session"]))
 
 
 _SOURCE = "IndexedFileIndex.java"
 _FACTORY = "hudi_index.IndexedFileIndex$Factory"
-_made: list[tuple[Any, Any, Any]] = []
-"""Gateway, class loader of Hudi and factory, of each JVM that this process has spoken to."""
 
 
 def index_factory(gateway: Any, hudi_index: Any) -> Any:
@@ -249,17 +225,5 @@ def index_factory(gateway: Any, hudi_index: Any) -> Any:
     Raises:
         UserError: if there is nothing to compile it with.
     """
-    loader = hudi_index.getClass().getClassLoader()
-    for known, with_loader, factory in _made:
-        if known is gateway and with_loader.equals(loader):
-            return factory
-    try:
-        compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()
-    except TypeError as error:
-        reason = "this Spark comes without its own compiler, Janino"
-        raise UserError(f"{reason}: indexed reads need org.codehaus.janino on the class path") from error
-    compiler.setParentClassLoader(loader)
-    compiler.cook(resources.files("hudi_index.spark").joinpath(_SOURCE).read_text(encoding="utf-8"))
-    factory = compiler.getClassLoader().loadClass(_FACTORY).newInstance()
-    _made.append((gateway, loader, factory))
-    return factory
+    beneath = compiled(gateway, hudi_index.getClass().getClassLoader())
+    return compiled(gateway, beneath, _SOURCE).loadClass(_FACTORY).newInstance()

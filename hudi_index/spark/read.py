@@ -105,8 +105,8 @@ def read_indexed(
     factory = index_factory(gateway, relation.location())
     if where is not None:
         index = factory.over(relation.location(), None, strict)
-        condition = frame.where(where)._jdf.queryExecution().analyzed().condition()
-        answer = json.loads(planner.apply(index.request(condition)))
+        filtered = frame.where(where)._jdf.queryExecution().analyzed()
+        answer = json.loads(planner.apply(index.request(filtered.condition(), filtered.child().output())))
         if "error" in answer:
             raise UserError(f"can't plan {where!r} over {storage.uri}:\n{answer['error']}")
         return _frame_over(frame, relation, index.planned(answer["keep"] or "")).where(where)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hudi_index.lifecycle.job import Job
     from hudi_index.metadata_table import FileSlice as MetadataSlice
     from hudi_index.metadata_table import ShardWriter, WriteStat
+    from hudi_index.predicate.session import Settings
 
 __all__ = ["SmallWorkHere", "executor_on"]
 
@@ -51,9 +52,11 @@ class SmallWorkHere:
         is_small = _stored_bytes(slices) <= MOST_BYTES
         return (LocalExecutor() if is_small else self.on_spark).compact(writer, slices)
 
-    def describe_expression(self, schema: pa.Schema, sql: str, time_zone: str | None, /) -> ExpressionFacts:
+    def describe_expression(
+        self, schema: pa.Schema, sql: str, time_zone: str | None, settings: Settings | None, /
+    ) -> ExpressionFacts:
         """See hudi_index.lifecycle.executor.Executor."""
-        return self.on_spark.describe_expression(schema, sql, time_zone)
+        return self.on_spark.describe_expression(schema, sql, time_zone, settings)
 
 
 def _stored_bytes(slices: Iterable[MetadataSlice]) -> int:

@@ -6,6 +6,7 @@ columns (no filter, so nothing is pushed down or pruned) and by our tree.
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import struct
@@ -16,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hudi_index.predicate import Schema, Term, Tree, admits, constraints_of, is_exact
+from hudi_index.predicate import Filters, Schema, Term, Tree, admits, constraints_of, is_exact, tree_of
+from hudi_index.spark.catalyst import Trees
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -354,13 +356,11 @@ def accepted_leaves(frame: DataFrame, seed: int, count: int) -> list[str]:
     return list(leaves)
 
 
-def exact_share(
-    table: Table, texts: list[str], expected: list[list[bool | None]], time_zone: str, **how: bool
-) -> float:
+def exact_share(table: Table, texts: list[str], expected: list[list[bool | None]], time_zone: str) -> float:
     """Asserts agreement on every predicate and row; how many predicates left nothing unknown."""
     exact = 0
     for text, truth in zip(texts, expected, strict=True):
-        tree = constraints_of(text, SCHEMA, time_zone=time_zone, **how)
+        tree = constraints_of(text, SCHEMA, time_zone=time_zone)
         assert_agreement(text, tree, table[1], truth)
         exact += is_exact(tree)
     return exact / len(texts)
@@ -389,29 +389,32 @@ def test_tree_of_literals_of_the_columns_own_type_is_always_exact(table: Table, 
     assert share > 0.9
 
 
-def test_tree_of_what_catalyst_prints_admits_the_same_rows(
+def test_tree_of_what_catalyst_hands_over_admits_the_same_rows(
     spark: SparkSession, table: Table, time_zone: str
 ) -> None:
-    frame, is_aliased = table[0], time_zone != "UTC"
+    frame, trees = table[0], Trees(spark)
+    session, _ = trees.session(spark)
     choose = random.Random(9)
     leaves = accepted_leaves(frame, seed=21, count=100)
     texts = [*leaves, *(predicate(choose, leaves, 3) for _ in range(60))]
     expected = truths(frame, texts)
     spark.conf.unset("spark.sql.optimizer.excludedRules")
-    printed: list[tuple[str, list[bool | None]]] = []
+    compared = exact = 0
     for text, truth in zip(texts, expected, strict=True):
-        source = frame.alias("t") if is_aliased else frame
+        source = frame.alias("t") if time_zone != "UTC" else frame
         execution = source.where(text)._jdf.queryExecution()
-        printed.append((execution.analyzed().condition().sql(), truth))
-        optimized = optimized_condition(execution)
-        if optimized:
-            printed.append((optimized, truth))
-    assert len(printed) > 1.5 * len(texts)
-    shown, truth_of = [text for text, _ in printed], [truth for _, truth in printed]
-    assert exact_share(table, shown, truth_of, time_zone, is_qualified=is_aliased) > 0.5
+        for plan in (execution.analyzed(), optimized_filter(execution)):
+            if plan is None:
+                continue
+            node = json.loads(trees.of(plan.condition(), plan.child().output()))
+            tree = tree_of(Filters([node], [text], session).bound(SCHEMA, {}), time_zone=session.zone)
+            assert_agreement(text, tree, table[1], truth)
+            compared, exact = compared + 1, exact + is_exact(tree)
+    assert compared > 1.5 * len(texts)
+    assert exact / compared > 0.5
 
 
-def optimized_condition(execution: Any) -> str | None:
+def optimized_filter(execution: Any) -> Any:
     """The filter that is left after optimization; None if it was decided there, or Spark dies of it."""
     from py4j.protocol import Py4JJavaError
 
@@ -424,15 +427,4 @@ def optimized_condition(execution: Any) -> str | None:
         if plan.children().isEmpty():
             return None
         plan = plan.children().head()
-    found: str = plan.condition().sql()
-    return found
-
-
-def test_tree_of_a_filter_over_a_registered_table_drops_its_name(spark: SparkSession, table: Table) -> None:
-    table[0].createOrReplaceTempView("predicates_view")
-    text = "predicates_view.i > 1 AND predicates_view.st.a = 1 AND s LIKE 'a%'"
-    plan = spark.sql(f"SELECT * FROM predicates_view WHERE {text}")._jdf.queryExecution().analyzed()
-    condition = plan.children().head().condition().sql()
-    tree = constraints_of(condition, SCHEMA, time_zone="UTC", is_qualified=True)
-    assert is_exact(tree)
-    assert_agreement(condition, tree, table[1], truths(table[0], ["i > 1 AND st.a = 1 AND s LIKE 'a%'"])[0])
+    return plan

@@ -58,8 +58,8 @@ SCHEMA = Schema.parse(
 )
 
 
-def tree(text: str, time_zone: str = "UTC", **how: bool) -> Tree:
-    return constraints_of(text, SCHEMA, time_zone=time_zone, **how)
+def tree(text: str, time_zone: str = "UTC") -> Tree:
+    return constraints_of(text, SCHEMA, time_zone=time_zone)
 
 
 def on(column: str, *ranges: Range, has_null: bool = False) -> Constraint:
@@ -239,12 +239,11 @@ def test_unknown_column_error_names_near_ones() -> None:
 
 @pytest.mark.parametrize("text", ["t.l = 1", "db.t.l = 1", "spark_catalog.db.t.`l` = 1"])
 def test_qualified_column_is_the_column(text: str) -> None:
-    assert tree(text) == tree(text, is_qualified=True) == on("l", Range.equal(1))
+    assert tree(text) == on("l", Range.equal(1))
 
 
-def test_name_with_two_readings_is_unknown_where_tables_are_named() -> None:
+def test_name_with_two_readings_is_unknown() -> None:
     assert tree("st.i = 'x'") == on("st.i", Range.equal("x"))
-    assert isinstance(tree("st.i = 'x'", is_qualified=True), Unknown)
     assert isinstance(tree("t.st.i = 'x'"), Unknown)
 
 

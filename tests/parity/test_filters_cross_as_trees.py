@@ -1,0 +1,214 @@
+"""Six ways in which a filter's text lost rows, each with the rows of a full scan.
+
+Catalyst's `sql()` prints no ESCAPE, local times without their offset, names like `null` without quotes, and
+nothing of the settings that an expression was analysed under. Trees cross whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.sql.types import IntegerType
+
+from hudi_index import IndexedTable
+from hudi_index.errors import InvalidDefinitionError, StaleExpressionError, UnsupportedExpressionError
+from hudi_index.spark import last_plans, read_indexed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+_ZONE = "spark.sql.session.timeZone"
+_ANSI = "spark.sql.ansi.enabled"
+_SIZE_OF_NULL = "spark.sql.legacy.sizeOfNull"
+FIRST = datetime(2024, 11, 3, 4, tzinfo=timezone.utc)
+"""Before the hour that New York has twice."""
+ALMATY = datetime(2024, 12, 31, 23, tzinfo=timezone.utc)
+ROWS = 24
+
+
+@pytest.fixture(scope="module")
+def path(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A table of one row per file group, so that each row can be refuted by itself."""
+    place = tmp_path_factory.mktemp("trees") / "t"
+    schema = (
+        "id string, s string, at timestamp, `null` int, `true` int, `false` int, arr array<int>, p string"
+    )
+    rows = [
+        (
+            f"k{n:02}",
+            ["a_b", "axb", "a/xb", "zz"][n % 4],
+            (FIRST if n < 12 else ALMATY) + timedelta(minutes=30 * n),
+            n,
+            None if n % 3 else n,
+            n % 5,
+            None if n == 7 else list(range(n % 4)),
+            f"p{n:02}",
+        )
+        for n in range(ROWS)
+    ]
+    frame = spark.createDataFrame(rows, schema)
+    (
+        frame.write.format("hudi")
+        .option("hoodie.table.name", "t")
+        .option("hoodie.datasource.write.recordkey.field", "id")
+        .option("hoodie.datasource.write.partitionpath.field", "p")
+        .option("hoodie.datasource.write.operation", "bulk_insert")
+        .option("hoodie.metadata.enable", "false")
+        .option("hoodie.bulkinsert.shuffle.parallelism", "2")
+        .mode("overwrite")
+        .save(str(place))
+    )
+    table = IndexedTable.open(str(place))
+    for statement in (
+        "CREATE INDEX stats ON t USING column_stats (s, at, `null`, `true`, `false`)",
+        "CREATE INDEX sizes ON t USING column_stats (size(arr))",
+        "CREATE INDEX hours ON t USING bitmap (hour(at)) OPTIONS (time_zone = 'Europe/Berlin')",
+    ):
+        table.sql(statement, spark=spark)
+    return str(place)
+
+
+@contextmanager
+def settings(spark: SparkSession, values: dict[str, str]) -> Iterator[None]:
+    before = {name: spark.conf.get(name, None) for name in values}
+    for name, value in values.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.unset(name) if value is None else spark.conf.set(name, value)
+
+
+def full(spark: SparkSession, path: str) -> DataFrame:
+    options = {"hoodie.metadata.enable": "false", "hoodie.enable.data.skipping": "false"}
+    return spark.read.format("hudi").options(**options).load(path)
+
+
+def ids(frame: DataFrame) -> list[str]:
+    return sorted(row[0] for row in frame.select("id").collect())
+
+
+def compared(spark: SparkSession, path: str, text: Any) -> tuple[list[str], int]:
+    """The rows, the same with and without indexes, and how many file slices were left out."""
+    wanted = ids(full(spark, path).where(text))
+    assert ids(read_indexed(spark, path, strict=True).where(text)) == wanted, text
+    plan = last_plans(1)[0]
+    if isinstance(text, str):
+        assert ids(read_indexed(spark, path, where=text, strict=True)) == wanted, text
+    return wanted, plan.total - plan.kept
+
+
+def test_escape_sign_of_like_crosses(spark: SparkSession, path: str) -> None:
+    rows, left_out = compared(spark, path, "s LIKE 'a/_b' ESCAPE '/'")
+    assert len(rows) == 6
+    assert left_out == ROWS - 6
+    assert len(compared(spark, path, "s LIKE 'a//%' ESCAPE '/'")[0]) == 6
+    assert compared(spark, path, "s LIKE 'a_b'")[0] == compared(spark, path, r"s LIKE 'a\_b' OR s = 'axb'")[0]
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Europe/Berlin", "Asia/Almaty", "Australia/Lord_Howe"])
+def test_instants_cross_whatever_clocks_show(zone: str, spark: SparkSession, path: str) -> None:
+    moments = [FIRST + timedelta(minutes=30 * n) for n in range(12)] + [ALMATY + timedelta(hours=8)]
+    with settings(spark, {_ZONE: zone}):
+        for moment in moments:
+            literal = f"TIMESTAMP'{moment:%Y-%m-%d %H:%M:%S}Z'"
+            rows, left_out = compared(spark, path, f"at = {literal}")
+            assert (len(rows), left_out) == (1, ROWS - 1), moment
+            compared(spark, path, f"at >= {literal} AND at < {literal} + INTERVAL 1 HOUR")
+        for text in (
+            "at = '2024-11-03 01:30:00'",
+            "at > TIMESTAMP'2024-11-03 01:30:00'",
+            "date(at) = '2024-11-03'",
+        ):
+            compared(spark, path, text)
+
+
+@pytest.mark.parametrize(
+    "changed", [{_ANSI: "true"}, {_SIZE_OF_NULL: "false"}, {"spark.sql.legacy.timeParserPolicy": "LEGACY"}]
+)
+def test_expression_index_is_left_out_under_other_settings(
+    changed: dict[str, str], spark: SparkSession, path: str
+) -> None:
+    assert compared(spark, path, "size(arr) = 3")[1] > 0
+    with settings(spark, changed):
+        rows, left_out = compared(spark, path, "size(arr) IS NULL")
+        assert left_out == 0
+        assert len(rows) == (0 if "timeParserPolicy" in str(changed) else 1)
+        (name,) = changed
+        assert f"computed with {name} = Spark's default" in last_plans(1)[0].explain()
+        compared(spark, path, "size(arr) = 3")
+
+
+def test_function_that_hides_a_built_in_one_is_not_the_indexed_one(spark: SparkSession, path: str) -> None:
+    table = IndexedTable.open(path)
+    spark.udf.register("size", lambda values: 3, IntegerType())
+    try:
+        rows, left_out = compared(spark, path, "size(arr) = 3")
+        assert (len(rows), left_out) == (ROWS, 0)
+        # Maintenance goes on computing the indexed one.
+        table.sql("REBUILD INDEX sizes ON t", spark=spark)
+        with pytest.raises(UnsupportedExpressionError, match="hidden"):
+            table.sql("CREATE INDEX other ON t USING column_stats (hidden(arr))", spark=spark)
+    finally:
+        spark.sql("DROP TEMPORARY FUNCTION size")
+    rows, left_out = compared(spark, path, "size(arr) = 3")
+    assert len(rows) < ROWS
+    assert left_out > 0
+
+
+def test_all_expressions_of_a_table_are_created_under_the_same_settings(
+    spark: SparkSession, path: str
+) -> None:
+    table = IndexedTable.open(path)
+    with settings(spark, {_ANSI: "true"}):
+        with pytest.raises(InvalidDefinitionError, match=rf"another {_ANSI}.*or drop"):
+            table.sql("CREATE INDEX other ON t USING column_stats (upper(s))", spark=spark)
+        # Whoever maintains, the values stay what the index says.
+        table.sql("REBUILD INDEX sizes ON t", spark=spark)
+    assert compared(spark, path, "size(arr) = -1")[0] == ["k07"]
+
+
+@pytest.mark.parametrize("name", ["null", "true", "false"])
+def test_column_with_the_name_of_a_constant_is_a_column(name: str, spark: SparkSession, path: str) -> None:
+    pruned = 0
+    for text in (
+        "{} = 4",
+        "{} > 20",
+        "{} IS NULL",
+        "{} IS NOT NULL",
+        "{} <=> 3",
+        "NOT ({} = 3)",
+        "{} IN (1, 3)",
+    ):
+        pruned += compared(spark, path, text.format(f"`{name}`"))[1]
+        pruned += compared(spark, path, f"`null` >= 0 AND {text.format(f'`{name}`')}")[1]
+    assert pruned > 0
+
+
+def test_expression_is_matched_by_the_zone_that_its_tree_names(spark: SparkSession, path: str) -> None:
+    with settings(spark, {_ZONE: "Europe/Berlin"}):
+        rows, left_out = compared(spark, path, "hour(at) = 5")
+        assert rows
+        assert left_out > 0
+    rows, left_out = compared(spark, path, "hour(at) = 5")
+    assert rows
+    assert left_out == 0
+
+
+def test_index_without_a_meaning_is_not_asked_and_says_what_to_do(spark: SparkSession, path: str) -> None:
+    published = Path(path) / ".hoodie" / ".index"
+    table = IndexedTable.open(path)
+    (definition,) = [each for each in table.indexes() if each.name == "sizes"]
+    assert definition.meaning is not None
+    assert definition.meaning.settings == ()
+    assert published.is_dir()
+    error = StaleExpressionError(index="sizes", reason="x")
+    assert "REBUILD INDEX sizes" in str(error)
