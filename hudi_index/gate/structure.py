@@ -360,6 +360,8 @@ def name_of(node: exp.Expr) -> str:
 
 def _word_of(node: exp.Expr) -> str:
     word = re.sub(r"(?<!^)(?=[A-Z])", " ", type(node).__name__).upper()
+    if isinstance(node, exp.Window):
+        return "it holds a window, whose value depends on other rows"
     if isinstance(node, (exp.Star, exp.Placeholder, exp.Parameter, exp.SessionParameter)):
         return "it holds a star or a parameter, which is no value of a row"
     return f"{word}, which no text may hold"

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import functions
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from hudi_index.errors import UnsupportedExpressionError
+from hudi_index.errors import RefusedTextError, UnsupportedExpressionError
 from hudi_index.lifecycle.executor import ExpressionFacts
 from hudi_index.lifecycle.runs import Piece, pieces_of
 from hudi_index.lifecycle.tasks import as_changes, changes_of, rows_after, rows_before
+from hudi_index.spark import gate
 from hudi_index.table import RECORD_KEY, ROW_POSITION
 
 if TYPE_CHECKING:
@@ -74,8 +74,9 @@ def describe_expression(
     rows = spark.createDataFrame([], from_arrow_schema(schema))
     try:
         with _session_time_zone(spark, zone):
-            value = rows.select(functions.expr(sql).alias("value"))
-    except PySparkException as error:
+            value = rows.select(gate.expression(spark, sql).alias("value"))
+            gate.check_expression(rows, sql, value)
+    except (PySparkException, RefusedTextError) as error:
         reason = str(error).splitlines()[0]
         raise UnsupportedExpressionError(expression=sql, reason=f"Spark says: {reason}") from error
     plan = value._jdf.queryExecution().analyzed()
@@ -109,7 +110,7 @@ def with_expressions(spark: SparkSession, job: Job, rows: DataFrame) -> DataFram
     """Rows with a column for each expression of the job."""
     for expression in job.expressions:
         with _session_time_zone(spark, expression.time_zone):
-            rows = rows.withColumn(expression.column, functions.expr(expression.sql))
+            rows = rows.withColumn(expression.column, gate.expression(spark, expression.sql))
     return rows
 
 
