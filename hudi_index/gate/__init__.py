@@ -6,11 +6,13 @@ names of functions are Spark's; a text that Spark and sqlglot might read differe
 
     functions    which may be called
     lexing       strings, names and comments, as Spark sees them
+    words        calls by name
     structure    queries and conditions
 
 What passes is checked again on Spark, as the plan that it becomes: `hudi_index.spark.gate`.
 """
 
-from hudi_index.gate.structure import ONE_SELECT, ONE_VALUE, ONLY_THESE, check_condition, check_query
+from hudi_index.gate.structure import check_condition, check_query
+from hudi_index.gate.words import ONE_SELECT, ONE_VALUE, ONLY_THESE
 
 __all__ = ["ONE_SELECT", "ONE_VALUE", "ONLY_THESE", "check_condition", "check_query"]

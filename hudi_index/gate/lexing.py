@@ -1,11 +1,11 @@
-"""Where strings, quoted names and comments begin and end: as Spark says, and sqlglot has to agree.
+r"""Where strings, quoted names and comments begin and end: as Spark says, and sqlglot has to agree.
 
 What one reader takes for a comment and another for a call is how a text gets past the first of them. So the
 text is cut here by the rules of Spark's lexer (SqlBaseLexer.g4), and refused where sqlglot's tokens do not
 cover exactly what is left:
 
-    'a\\'b' "a\\"b"    strings with escapes        r'a\\' R"a\\"    without
-    `a``b`            names                      -- … \\n          comment, going on after a backslash
+    'a\'b' "a\"b"    strings with escapes        r'a\' R"a\"    without
+    `a``b`            names                      -- … \n          comment, going on after a backslash
     /* … */           comment; Spark nests it, but not around a hint, so one inside another is refused
     /*+ … */          hint: refused              ${…}             put in before anything is read: refused
 """

@@ -11,21 +11,31 @@ call is judged by the word in front of its bracket, not by the node that sqlglot
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from sqlglot import Token, TokenType, exp
+from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ErrorLevel, ParseError
 
 from hudi_index.errors import PredicateSyntaxError, RefusedTextError, SqlSyntaxError
-from hudi_index.gate.functions import reason_against
-from hudi_index.gate.lexing import is_quoted_name, tokens_of
+from hudi_index.gate.lexing import tokens_of
+from hudi_index.gate.words import (
+    ONE_SELECT,
+    ONE_VALUE,
+    UNFIT,
+    check_words,
+    listed_once,
+    shallow,
+    unstable,
+    without_end,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["ONE_SELECT", "ONE_VALUE", "ONLY_THESE", "check_condition", "check_query"]
+    from sqlglot import Token
+
+__all__ = ["check_condition", "check_query"]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -48,7 +58,8 @@ _QUERIES = _words(
     """
 )
 _PARTS = {
-    "Select": "with_ with expressions distinct from_ from joins laterals where group having windows order kind",
+    "Select": "with_ with kind expressions distinct from_ from joins laterals where group having windows"
+    " order",
     "Table": "this alias joins laterals",
     "Subquery": "this alias with_ with joins laterals",
     "Join": "this on using side kind method",
@@ -64,37 +75,6 @@ _PARTS = {
     "WindowSpec": "kind start start_side end end_side",
     "Column": "this table db catalog",
 }
-_UNFIT = {
-    "Limit": ("LIMIT, which takes whichever rows come first", "leave it out: all rows are compared"),
-    "Fetch": ("FETCH, which takes whichever rows come first", "leave it out: all rows are compared"),
-    "Offset": ("OFFSET, which leaves out whichever rows come first", "leave it out: all rows are compared"),
-    "TableSample": ("TABLESAMPLE, which takes rows by chance", "say which rows are meant by WHERE"),
-    "QueryTransform": ("TRANSFORM, which runs a script", "use functions of Spark SQL"),
-    "Values": ("VALUES, rows that are not the table's", "ask the rows of the table"),
-    "Hint": ("a hint", "leave it out"),
-    "Pivot": ("PIVOT", "use count(*) FILTER (WHERE …) and its like"),
-    "Command": ("a command", "only a query is carried out"),
-}
-_UNFIT_WORDS = {"values": "Values", "pivot": "Pivot", "tablesample": "TableSample"}
-ONE_SELECT = "ask by one SELECT over the table and common table expressions of it"
-ONE_VALUE = "give one condition on the columns of one row"
-ONLY_THESE = "allowed are built-in functions of Spark that give the same for the same rows, in hudi_index.gate.functions"
-# Words that a bracket may follow without being called.
-_NO_CALLS = _words(
-    """
-    all and as between by case cube distinct div else escape except filter for from group having ilike in
-    intersect join lateral like minus not on or over regexp rlike rollup select sets then union using when
-    where
-    """
-)
-_QUOTES = "'\"`"
-# What Spark calls without brackets where there is no such column; `user` is more often a column.
-_CLOCK_WORDS = _words(
-    """
-    current_catalog current_database current_date current_schema current_time current_timestamp current_user
-    localtimestamp session_user
-    """
-)
 _CLOCK = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
 _TIMES = (exp.DataType.Type.DATE, exp.DataType.Type.TIMESTAMP, exp.DataType.Type.TIMESTAMPTZ)
 
@@ -106,8 +86,8 @@ def check_query(text: str, *, view: str) -> None:
         RefusedTextError: it holds something else.
         SqlSyntaxError: it is no SQL.
     """
-    tokens = _without_end(tokens_of(text))
-    _check_words(text, tokens, in_query=True)
+    tokens = without_end(tokens_of(text))
+    check_words(text, tokens, in_query=True)
     _Reading(text, view).check(_parsed(text, tokens, exp.Query))
 
 
@@ -119,121 +99,9 @@ def check_condition(text: str) -> None:
         PredicateSyntaxError: it is no SQL.
     """
     tokens = tokens_of(text)
-    _check_words(text, tokens, in_query=False)
-    for part in _shallow(_listed_once(tokens)):
+    check_words(text, tokens, in_query=False)
+    for part in shallow(listed_once(tokens)):
         _Reading(text, None).check(_parsed(text, part, exp.Condition))
-
-
-def _without_end(tokens: list[Token]) -> list[Token]:
-    return tokens[:-1] if tokens and tokens[-1].token_type == TokenType.SEMICOLON else tokens
-
-
-_EMPTY_BRACKETS = [TokenType.L_PAREN, TokenType.R_PAREN]
-_CONSTANTS = (TokenType.STRING, TokenType.NUMBER)
-
-
-def _listed_once(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens with one constant in the place of several: ten thousand are made of no more than one is."""
-    found: list[Token] = []
-    for place, token in enumerate(tokens):
-        is_last = place + 1 == len(tokens) or tokens[place + 1].token_type in _AFTER_CONSTANT
-        if (
-            token.token_type in _CONSTANTS
-            and is_last
-            and len(found) > 2
-            and found[-1].token_type == TokenType.COMMA
-            and found[-2].token_type in _CONSTANTS
-            and found[-3].token_type in (TokenType.COMMA, TokenType.L_PAREN)
-        ):
-            found.pop()
-        else:
-            found.append(token)
-    return found
-
-
-_AFTER_CONSTANT = (TokenType.COMMA, TokenType.R_PAREN)
-_DEEP = 6
-_BEFORE_CONDITION = (TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.L_PAREN)
-
-
-def _shallow(tokens: Sequence[Token]) -> list[list[Token]]:
-    """The tokens in parts that together hold them all, conditions in deep brackets being parts by themselves.
-
-    What writes conditions writes a hundred ORs as a hundred brackets in one another, which no parser that
-    calls itself gets through.
-    """
-    parts: list[list[Token]] = []
-    opened: list[list[Token]] = [[]]
-    for token in tokens:
-        if token.token_type == TokenType.L_PAREN:
-            opened.append([token])
-            continue
-        opened[-1].append(token)
-        if token.token_type != TokenType.R_PAREN or len(opened) == 1:
-            continue
-        group, around = opened.pop(), opened[-1]
-        is_condition = (around[-1].token_type if around else TokenType.AND) in _BEFORE_CONDITION
-        if len(opened) > _DEEP and is_condition and len(group) > 2:
-            parts.append(group[1:-1])
-            around.append(Token(TokenType.NULL, "NULL", token.line, token.col, token.start, token.end))
-        else:
-            around += group
-    return [*parts, [token for group in opened for token in group]]
-
-
-def _check_words(text: str, tokens: Sequence[Token], *, in_query: bool) -> None:
-    for place, token in enumerate(tokens):
-        if token.token_type == TokenType.SEMICOLON:
-            raise RefusedTextError(text=text, what="a ';' in it", way_out="give one statement at a time")
-        # Without arguments it is the time.
-        if token.text.lower() == "unix_timestamp" and place + 2 < len(tokens):
-            if [each.token_type for each in tokens[place + 1 : place + 3]] == _EMPTY_BRACKETS:
-                raise _unstable(text, f"{token.text}()")
-    before: Token | None = None
-    for token, following in pairwise((*tokens, None)):
-        assert token is not None
-        if following is not None and following.token_type == TokenType.L_PAREN:
-            _check_call(text, before, token, in_query=in_query)
-        elif token.text.lower() in _CLOCK_WORDS and not _is_part(before, token, following, text):
-            raise _unstable(text, token.text)
-        before = token
-
-
-def _is_part(before: Token | None, token: Token, following: Token | None, text: str) -> bool:
-    """Whether a word is certainly a name: one in back-quotes, or of a path."""
-    dots = [each for each in (before, following) if each is not None and each.token_type == TokenType.DOT]
-    return bool(dots) or text[token.start] in _QUOTES
-
-
-def _unstable(text: str, name: str) -> RefusedTextError:
-    return RefusedTextError(
-        text=text,
-        what=f"{name} does not always give the same value for the same row",
-        way_out="if a column is meant, write its name in back-quotes",
-    )
-
-
-def _check_call(text: str, before: Token | None, token: Token, *, in_query: bool) -> None:
-    word, is_quoted = token.text, is_quoted_name(token, text)
-    if not is_quoted and not re.fullmatch(r"[A-Za-z0-9_]+", text[token.start : token.end + 1]):
-        if text[token.end] in "'\"":
-            raise RefusedTextError(text=text, what=f"a call of {word!r}", way_out=ONLY_THESE)
-        return
-    if before is not None and before.token_type == TokenType.DOT:
-        raise RefusedTextError(text=text, what=f"a call of {word} in a database", way_out=ONLY_THESE)
-    plain = word.lower()
-    if not is_quoted:
-        is_matched = before is not None and before.token_type in (TokenType.LIKE, TokenType.ILIKE)
-        if plain in _NO_CALLS or (is_matched and plain in ("any", "some")):
-            return
-        if plain == "exists" and in_query:
-            return
-        if plain in _UNFIT_WORDS:
-            what, way_out = _UNFIT[_UNFIT_WORDS[plain]]
-            raise RefusedTextError(text=text, what=what, way_out=way_out)
-    reason = reason_against(word, in_query=in_query)
-    if reason:
-        raise RefusedTextError(text=text, what=reason, way_out=ONLY_THESE)
 
 
 def _parsed(text: str, tokens: Sequence[Token], into: type[exp.Expr]) -> exp.Expr:
@@ -295,15 +163,15 @@ class _Reading:
 
     def _check_node(self, node: exp.Expr, visible: frozenset[str]) -> None:
         name = type(node).__name__
-        if name in _UNFIT:
-            raise self._refusal(*_UNFIT[name])
+        if name in UNFIT:
+            raise self._refusal(*UNFIT[name])
         if type(node) in _WITHOUT_BRACKETS:
-            raise _unstable(self._text, name_of(node))
+            raise unstable(self._text, name_of(node))
         if self._view is None and isinstance(node, (exp.Query, exp.Values)):
             raise self._refusal("it holds a subquery", self._way_out)
-        if name not in _VALUES and not isinstance(node, exp.Func):
-            if self._view is None or name not in _QUERIES:
-                raise self._refusal(_word_of(node), self._way_out)
+        allowed = _VALUES if self._view is None else _VALUES | _QUERIES
+        if name not in allowed and not isinstance(node, exp.Func):
+            raise self._refusal(_word_of(node), self._way_out)
         if isinstance(node, exp.Table):
             self._check_table(node, visible)
         self._check_parts(node, name)
@@ -323,8 +191,8 @@ class _Reading:
         allowed = _PARTS[name].split()
         for part, value in node.args.items():
             if value and part not in allowed:
-                if isinstance(value, exp.Expr) and type(value).__name__ in _UNFIT:
-                    raise self._refusal(*_UNFIT[type(value).__name__])
+                if isinstance(value, exp.Expr) and type(value).__name__ in UNFIT:
+                    raise self._refusal(*UNFIT[type(value).__name__])
                 raise self._refusal(f"{part.strip('_').upper()} with {name.upper()}", self._way_out)
 
     def _check_table(self, node: exp.Table, visible: frozenset[str]) -> None:
@@ -342,11 +210,10 @@ class _Reading:
         return name
 
     def _check_time(self, node: exp.Expr) -> None:
-        if isinstance(node, exp.Cast) and node.this.is_string and node.to.this in _TIMES:
-            if _CLOCK.match(node.this.name):
-                raise self._refusal(
-                    f"{node.this.name!r} as a time, which is another one each time", "write the time itself"
-                )
+        is_time = isinstance(node, exp.Cast) and node.this.is_string and node.to.this in _TIMES
+        if is_time and _CLOCK.match(node.this.name):
+            what = f"{node.this.name!r} as a time, which is another one each time"
+            raise self._refusal(what, "write the time itself")
 
 
 _WITHOUT_BRACKETS = frozenset(Spark.Parser.NO_PAREN_FUNCTIONS.values())

@@ -1,12 +1,13 @@
 """The gate on Spark: what a text becomes is checked again, before anything of it runs.
 
-Spark carries out commands as soon as a DataFrame is made of them, and reads files to analyse `json.`path``. So
-a text is taken in steps, each looked through node by node, and only the last makes a DataFrame:
+Spark carries out commands as soon as a DataFrame is made of them, and reads files to analyse `json.`path``.
+So a text is taken in steps, each looked through node by node, and only the last makes a DataFrame:
 
     text        by its structure, `hudi_index.gate`
     parsed      unresolved: calls by name, the table as the only relation; nothing was looked up so far
-    analysed    leaves are the table's, classes are those of Spark's built-in functions that may be called, all
-                is deterministic: a function that a session has put in the place of a built-in one is seen here
+    analysed    leaves are the table's, classes are those of Spark's built-in functions that may be called,
+                all is deterministic: a function that a session has put in the place of a built-in one is
+                seen here
 
 The table needs no name in the session: it joins the query as a common table expression.
 """
@@ -110,17 +111,18 @@ _VALUES = _classes(
     Add AggregateExpression Alias And AttributeReference BinaryPad BinaryPredicate BitwiseAnd BitwiseNot
     BitwiseOr BitwiseXor CaseWhen Cast Ceil CheckOverflow Concat Contains CreateNamedStruct Cube CurrentRow$
     CurrentTimeZone DateAddInterval DateAddYMInterval DatetimeSub Divide DivideDTInterval DivideInterval
-    DivideYMInterval EndsWith EqualNullSafe EqualTo Exists Explode ExtractANSIIntervalDays ExtractANSIIntervalHours
-    ExtractANSIIntervalMinutes ExtractANSIIntervalMonths ExtractANSIIntervalSeconds ExtractANSIIntervalYears
-    Floor GetArrayItem GetArrayStructFields GetMapValue GetStructField GreaterThan GreaterThanOrEqual GroupingSets
-    ILike In InSubquery IntegralDivide IsNotNull IsNull KnownFloatingPointNormalized KnownNotNull
-    LambdaFunction LessThan LessThanOrEqual Like LikeAll LikeAny ListQuery Literal Multiply MultiplyDTInterval
-    MultiplyInterval MultiplyYMInterval NamedLambdaVariable Not NotLikeAll NotLikeAny Or OuterReference
-    PercentileCont PercentileDisc PosExplode PrettyAttribute PromotePrecision RLike Remainder Rollup RoundCeil RoundFloor
-    ScalarSubquery SecondWithFraction SortOrder SpecifiedWindowFrame StringDecode StringLPad StringRPad
-    StringTrim StringTrimLeft StringTrimRight Subtract SubtractDates SubtractTimestamps TimeAdd TimestampAdd
-    TimestampAddYMInterval TimestampDiff TryEval TypedNullLiteral UnaryMinus UnaryPositive UnboundedFollowing$
-    UnboundedPreceding$ UnscaledValue UnspecifiedFrame$ UpCast WindowExpression WindowSpecDefinition
+    DivideYMInterval EndsWith EqualNullSafe EqualTo Exists Explode ExtractANSIIntervalDays
+    ExtractANSIIntervalHours ExtractANSIIntervalMinutes ExtractANSIIntervalMonths ExtractANSIIntervalSeconds
+    ExtractANSIIntervalYears Floor GetArrayItem GetArrayStructFields GetMapValue GetStructField GreaterThan
+    GreaterThanOrEqual GroupingSets ILike In InSubquery IntegralDivide IsNotNull IsNull
+    KnownFloatingPointNormalized KnownNotNull LambdaFunction LessThan LessThanOrEqual Like LikeAll LikeAny
+    ListQuery Literal Multiply MultiplyDTInterval MultiplyInterval MultiplyYMInterval NamedLambdaVariable
+    Not NotLikeAll NotLikeAny Or OuterReference PercentileCont PercentileDisc PosExplode PrettyAttribute
+    PromotePrecision Remainder RLike Rollup RoundCeil RoundFloor ScalarSubquery SecondWithFraction SortOrder
+    SpecifiedWindowFrame StringDecode StringLPad StringRPad StringTrim StringTrimLeft StringTrimRight
+    Subtract SubtractDates SubtractTimestamps TimeAdd TimestampAdd TimestampAddYMInterval TimestampDiff
+    TryEval TypedNullLiteral UnaryMinus UnaryPositive UnboundedFollowing$ UnboundedPreceding$ UnscaledValue
+    UnspecifiedFrame$ UpCast WindowExpression WindowSpecDefinition
     """
 )
 _UNRESOLVED_VALUES = _classes(
