@@ -51,7 +51,7 @@ class Request:
     where: tuple[str, ...] = ()
     """Predicates to ask as well."""
     sql: tuple[str, ...] = ()
-    """Whole statements over the view `view`."""
+    """Whole queries over the table, which they call `view`."""
     view: str = "t"
     sample: int | None = None
     """How many file groups to compare the content of; None for all, 0 for none."""
