@@ -21,6 +21,7 @@ from hudi_index.catalog import (
     parse_statement,
 )
 from hudi_index.errors import UserError
+from hudi_index.gate import check_condition
 from hudi_index.lifecycle import LocalExecutor
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.planner import files_to_query, plan, scan
@@ -95,6 +96,7 @@ class IndexedTable:
 
         `only` names the indexes to ask, also where asking them would not pay. Raises NoSuchIndexError.
         """
+        check_condition(predicate)
         found = plan(
             self._metadata_table,
             self.storage,

@@ -42,6 +42,7 @@ __all__ = [
     "NoSuchIndexError",
     "NoSuchTableError",
     "PredicateSyntaxError",
+    "RefusedTextError",
     "SliceGoneError",
     "SqlSyntaxError",
     "StateConflictError",
@@ -103,6 +104,17 @@ class DdlSyntaxError(SqlSyntaxError):
 
 class PredicateSyntaxError(SqlSyntaxError):
     """A predicate does not parse."""
+
+
+class RefusedTextError(UserError):
+    """A query or condition that does more than ask the rows of its table."""
+
+    _LONGEST = 300
+
+    def __init__(self, *, text: str, what: str, way_out: str) -> None:
+        self.text, self.what, self.way_out = text, what, way_out
+        shown = text if len(text) <= self._LONGEST else f"{text[: self._LONGEST]}…"
+        super().__init__(f"refused: {what}; {way_out}. It stands in {shown!r}")
 
 
 class UnknownColumnError(UserError):

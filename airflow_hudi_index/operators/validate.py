@@ -24,15 +24,16 @@ class HudiValidateIndexesOperator(HudiIndexJobOperator):
     """Compares what indexes answer with the full scan, and what they hold with their table.
 
     A difference fails the task, without a retry, with the evidence in the log and in the report behind the
-    link "Validation report". The indexes that were wrong are then invalid, so that no query uses them; a
-    REBUILD brings them back.
+    link "Validation report". The indexes that there is evidence against are then invalid, so that no query
+    uses them; a REBUILD brings them back. Conditions and queries may ask the rows of the table and nothing
+    else: each goes through `hudi_index.gate`, in the task and again in the job.
 
     Args:
         queries: how many queries to make up from the data. (templated)
         seconds: stop making up queries after that time. (templated)
         seed: another seed makes up other queries. (templated)
         where: conditions to ask as well. (templated)
-        sql: whole queries to ask as well; nothing but queries is taken. (templated)
+        sql: whole queries over the table, called `t`, to ask as well. (templated)
         sample: how many file groups to compare entry by entry. (templated)
         indexes: only these. (templated)
         quarantine: whether an index that was wrong becomes invalid.
@@ -80,7 +81,7 @@ class HudiValidateIndexesOperator(HudiIndexJobOperator):
         self.quarantine = quarantine
 
     def command(self, location: str) -> JobCommand:
-        """The job. Raises UserError for a condition or a query that is something else."""
+        """The job. Raises UserError for a condition or a query that is something else, before any Spark."""
         for predicate in _texts(self.where):
             check_predicate(predicate)
         for query in _texts(self.sql):

@@ -24,8 +24,10 @@ from hudi_index.errors import (
     UnsupportedTableError,
     UserError,
 )
+from hudi_index.gate import check_condition
 from hudi_index.spark.base_files import read_base_files
 from hudi_index.spark.file_index import FilePlanner, index_factory
+from hudi_index.spark.gate import filtered
 from hudi_index.storage import Storage
 from hudi_index.table import Snapshot, TableConfig
 
@@ -96,12 +98,13 @@ def read_indexed(
     if not hasattr(spark, "_jsparkSession"):
         if where is None:
             raise NoJvmError(path=str(path))
+        check_condition(where)
         return cast("DataFrame", read_base_files(spark, storage, where, as_of))
     planner = FilePlanner(storage, as_of, strict)
     frame = spark.read.format("hudi").options(**settings).load(str(path))
     relation = _relation_of(frame, storage)
     if relation is None:
-        return frame if where is None else frame.where(where)
+        return frame if where is None else filtered(frame, where)
     # As close as can be to the moment that Hudi looked; what can't be seen now is tried again at planning.
     with contextlib.suppress(ConflictError, CorruptError, TableFileError, OSError):
         _ = planner.snapshot
@@ -109,11 +112,11 @@ def read_indexed(
     factory = index_factory(gateway, relation.location())
     if where is not None:
         index = factory.over(relation.location(), None, strict)
-        filtered = frame.where(where)._jdf.queryExecution().analyzed()
-        answer = json.loads(planner.apply(index.request(filtered.condition(), filtered.child().output())))
+        chosen = filtered(frame, where)._jdf.queryExecution().analyzed()
+        answer = json.loads(planner.apply(index.request(chosen.condition(), chosen.child().output())))
         if "error" in answer:
             raise UserError(f"can't plan {where!r} over {storage.uri}:\n{answer['error']}")
-        return _frame_over(frame, relation, index.planned(answer["keep"] or "")).where(where)
+        return filtered(_frame_over(frame, relation, index.planned(answer["keep"] or "")), where)
     ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
     return _frame_over(frame, relation, factory.over(relation.location(), planner, strict))
 
