@@ -18,7 +18,7 @@ from hudi_index.errors import InvalidOptionError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Places", "refuse_credentials"]
+__all__ = ["Places", "refuse_credentials", "refuse_password"]
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 # Hadoop writes file:/path, others file:///path.
@@ -114,6 +114,15 @@ def refuse_credentials(table: object) -> None:
                 "options, or a URI among its Tables, and here the table's name"
             )
             raise _refused(clean, reason)
+
+
+def refuse_password(option: str, uri: object) -> None:
+    """Raises InvalidOptionError for a password or a query in a URI; `s3://connection@bucket` is Airflow's."""
+    if isinstance(uri, str):
+        clean, credentials = split_uri(uri)
+        if ":" in credentials.user or credentials.query:
+            reason = "everybody can read it on the job's command line: leave out the password and the query"
+            raise InvalidOptionError(option=option, value=clean, reason=reason)
 
 
 def _check_text(table: object) -> None:

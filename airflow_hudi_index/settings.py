@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from pathlib import Path
@@ -15,6 +16,8 @@ from airflow_hudi_index.arguments import checked_number
 __all__ = ["SECTION", "poll_interval", "report_url", "state_folder", "task_folder", "task_place"]
 
 SECTION = "hudi_index"
+_LONGEST_NAME = 180
+"""File systems take 255 bytes, and a digest follows."""
 
 
 def state_folder() -> Path:
@@ -48,8 +51,11 @@ def task_folder(place: tuple[str, str, str, str]) -> Path:
 
 
 def _file_name(part: str) -> str:
-    name = quote(part, safe="+:@=~ ,")
-    return re.sub(r"^\.", "%2E", name)
+    name = re.sub(r"^\.", "%2E", quote(part, safe="+:@=~ ,"))
+    if len(name) <= _LONGEST_NAME:
+        return name
+    # "%~" is no quoted character, so no other id has this name.
+    return f"{name[:_LONGEST_NAME]}%~{hashlib.sha256(part.encode()).hexdigest()}"
 
 
 def report_url(place: tuple[str, str, str, str], file: str) -> str:

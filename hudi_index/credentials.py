@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote
 
@@ -81,12 +80,23 @@ class Options(Mapping[str, str]):
         return tuple(value for name, value in self.items() if not _PLAIN_OPTION.search(name))
 
 
-@dataclass(frozen=True, repr=False)
 class Credentials:
     """What a URI had between `//` and `@`, and behind `?`."""
 
-    user: str = ""
-    query: str = ""
+    # No dataclass: `asdict` would look inside.
+    __slots__ = ("query", "user")
+
+    def __init__(self, user: str = "", query: str = "") -> None:
+        self.user, self.query = user, query
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Credentials) and (self.user, self.query) == (other.user, other.query)
+
+    def __hash__(self) -> int:
+        return hash((self.user, self.query))
+
+    def __reduce__(self) -> tuple[type[Credentials], tuple[str, str]]:
+        return type(self), (self.user, self.query)
 
     def __repr__(self) -> str:
         return f"Credentials({MASK if self else ''})"

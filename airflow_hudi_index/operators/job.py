@@ -19,7 +19,7 @@ from airflow_hudi_index.links import JobLogLink, SparkUiLink, XComLink
 from airflow_hudi_index.local_job import LocalJob
 from airflow_hudi_index.masking import mask_settings
 from airflow_hudi_index.outcome import JobRefused, checked_report, summary_of
-from airflow_hudi_index.places import refuse_credentials
+from airflow_hudi_index.places import refuse_credentials, refuse_password
 from airflow_hudi_index.settings import report_url, task_folder, task_place
 from airflow_hudi_index.triggers.jobs import LocalJobTrigger
 from hudi_index.errors import UserError
@@ -119,6 +119,7 @@ class HudiIndexJobOperator(BaseOperator):
         if deferrable and run_mode == SPARK_SUBMIT:
             raise ValueError("a spark_submit job can't be deferred: the Spark provider has no trigger for it")
         refuse_credentials(table)
+        refuse_password("report_folder", report_folder)
         checked_number("cores", cores, least=1, whole=True)
         checked_number("poll_interval", poll_interval, above=True)
         self.table = table
@@ -178,6 +179,7 @@ class HudiIndexJobOperator(BaseOperator):
         mask_settings([self.conf, self.env_vars, self.submit_options])
         try:
             refuse_credentials(self.table)
+            refuse_password("report_folder", self.report_folder)
         except UserError as error:
             raise JobRefused(str(error)) from error
 

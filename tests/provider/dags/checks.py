@@ -57,3 +57,8 @@ with DAG("hudis_own", schedule=None, start_date=START, params={"table": ""}):
         HudiValidateIndexesOperator(task_id="validate", queries=0, where=["id = 'id-3'"], **own),
         HudiDropIndexOperator(task_id="drop", index="record_index", **own),
     )
+
+with DAG("within", schedule=None, start_date=START, params={"table": ""}):
+    within = {"table": "{{ params.table }}", "hudi_index_conn_id": "warehouse"}
+    HudiMaintainIndexesOperator(task_id="maintain", **within)
+    HudiDropIndexOperator(task_id="drop", index="absent", if_exists=False, **within)
