@@ -17,6 +17,8 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, ClassVar
 
+from hudi_index.credentials import MASK, is_secret
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -157,8 +159,8 @@ class InvalidOptionError(UserError):
     """An option with a name or value nobody understands."""
 
     def __init__(self, *, option: str, value: object, reason: str) -> None:
-        self.option, self.value, self.reason = option, value, reason
-        super().__init__(f"option {option!r} = {value!r}: {reason}")
+        self.option, self.value, self.reason = option, MASK if is_secret(option) else value, reason
+        super().__init__(f"option {option!r} = {self.value!r}: {reason}")
 
 
 class InvalidDefinitionError(UserError):

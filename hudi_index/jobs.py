@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-__all__ = ["Failure", "JobReport", "progress", "progress_shown", "timed"]
+__all__ = ["SETTINGS_VARIABLE", "Failure", "JobReport", "progress", "progress_shown", "timed"]
+
+SETTINGS_VARIABLE = "HUDI_INDEX_SETTINGS"
+"""Names a file, for its owner's eyes only, with a job's Spark settings as JSON; the job removes it."""
 
 _is_shown: ContextVar[bool] = ContextVar("progress is shown", default=False)
 _PAUSE = 0.2

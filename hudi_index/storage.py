@@ -31,6 +31,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from hudi_index.arguments import checked_location, checked_options
+from hudi_index.credentials import Credentials, Options, scrubbed, split_uri
 from hudi_index.errors import UnsupportedStorageError
 from hudi_index.storage_errors import StorageError, storage_error_of
 
@@ -60,12 +61,22 @@ class StoredFile:
 class Storage:
     """The files below `uri`. Paths given to its methods are relative, use `/` and are not URI-quoted.
 
-    Picklable: the file system itself is opened by whoever uses it first.
+    Picklable: the file system itself is opened by whoever uses it first. Whatever a URI is opened with, `uri`
+    and `uri_of` hold no credentials, and neither does the text of a Storage.
     """
 
     uri: str
-    options: Mapping[str, str] = field(default_factory=dict, hash=False)
+    options: Mapping[str, str] = field(default_factory=Options, hash=False)
     """Storage options in hudi-rs's words (`aws_region`, …), handed to hudi-rs as they are."""
+    credentials: Credentials = field(default_factory=Credentials, repr=False)
+    """What `uri` was opened with; only pyarrow is told."""
+
+    def __post_init__(self) -> None:
+        uri, credentials = split_uri(self.uri)
+        if credentials:
+            object.__setattr__(self, "uri", uri)
+            object.__setattr__(self, "credentials", credentials)
+        object.__setattr__(self, "options", Options(self.options))
 
     @classmethod
     def open(cls, location: str | Path, options: Mapping[str, str] | None = None) -> Storage:
@@ -75,29 +86,38 @@ class Storage:
         """
         local = location if isinstance(location, Path) else _local_path(checked_location("path", location))
         uri = local.absolute().as_uri() if local else str(location)
-        return cls(uri.rstrip("/") if uri != "file:///" else uri, checked_options("options", options or {}))
+        uri, credentials = split_uri(uri)
+        known = Options(checked_options("options", options or {}))
+        return cls(uri.rstrip("/") if uri != "file:///" else uri, known, credentials)
 
     def __getstate__(self) -> dict[str, object]:
-        return {"uri": self.uri, "options": dict(self.options)}
+        return {"uri": self.uri, "options": self.options, "credentials": self.credentials}
 
     @cached_property
     def _opened(self) -> tuple[fs.FileSystem, str]:
         try:
-            filesystem, root = fs.FileSystem.from_uri(self.uri)
+            filesystem, root = fs.FileSystem.from_uri(self.credentials.added_to(self.uri))
         except pa.ArrowInvalid as error:
-            raise UnsupportedStorageError(uri=self.uri, operation="be opened", reason=str(error)) from error
+            # pyarrow repeats the URI it was given, in its own error too.
+            reason = self.scrubbed(str(error))
+            raise UnsupportedStorageError(uri=self.uri, operation="be opened", reason=reason) from None
         except OSError as error:
             found = storage_error_of(error, path=self.uri, operation="be opened")
             if type(found) is not StorageError:
-                raise found from error
+                raise found from None
             # No library for it on this machine: nothing was asked of the storage yet.
-            raise UnsupportedStorageError(uri=self.uri, operation="be opened", reason=found.reason) from error
+            reason = self.scrubbed(found.reason)
+            raise UnsupportedStorageError(uri=self.uri, operation="be opened", reason=reason) from None
         return filesystem, root.rstrip("/")
 
     @property
     def filesystem(self) -> fs.FileSystem:
         """The pyarrow file system that holds the root."""
         return self._opened[0]
+
+    def scrubbed(self, text: str) -> str:
+        """What a library said about this storage, without the secrets that it was given."""
+        return scrubbed(text, (*self.credentials.secrets(), *Options(self.options).secrets()))
 
     def path_of(self, path: str = "") -> str:
         """`path` as `filesystem` names it."""
@@ -110,7 +130,7 @@ class Storage:
 
     def child(self, path: str) -> Storage:
         """The storage rooted at a folder of this one."""
-        return type(self)(self.uri_of(path), self.options)
+        return type(self)(self.uri_of(path), self.options, self.credentials)
 
     @contextlib.contextmanager
     def naming(self, path: str, operation: str) -> Iterator[None]:

@@ -2,6 +2,8 @@
 
 For jobs that no cluster is wanted for: Java is found, and Hudi's bundle is on the class path. The session is
 started when the job first needs it: one that finds nothing to do is over before Spark would be up.
+Everybody on this machine can read what stands behind `--conf`. Settings that nobody should read belong into a
+file, as a JSON object, that the environment variable HUDI_INDEX_SETTINGS names; it is removed once read.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import argparse
 import runpy
 import sys
 
-from hudi_index.spark.job import start_session_by
+from hudi_index.spark.job import private_settings, start_session_by
 from hudi_index.spark.session import local_session
 
 
@@ -36,7 +38,7 @@ if __name__ == "__main__":
     parser.add_argument("job", help="the script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
     asked = parser.parse_args()
-    settings = {"spark.log.level": "WARN", **dict(asked.conf)}
+    settings = {"spark.log.level": "WARN", **dict(asked.conf), **private_settings()}
     start_session_by(lambda: local_session("hudi-index", cores=asked.cores, settings=settings))
     sys.argv = [asked.job, *asked.arguments]
     runpy.run_path(asked.job, run_name="__main__")

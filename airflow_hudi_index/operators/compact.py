@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_hudi_index.arguments import checked_names, checked_truth
 from airflow_hudi_index.job_command import JobCommand, argument
 from airflow_hudi_index.operators.job import HudiIndexJobOperator
 
@@ -34,9 +35,7 @@ class HudiCompactIndexesOperator(HudiIndexJobOperator):
     @property
     def is_forced(self) -> bool:
         """`force`, which a template may have made a text."""
-        return (
-            self.force if isinstance(self.force, bool) else self.force.strip().lower() in ("true", "1", "yes")
-        )
+        return checked_truth("force", self.force)
 
     def needless(self, location: str) -> dict[str, Any] | None:
         """A report, if nothing is due."""
@@ -53,7 +52,7 @@ class HudiCompactIndexesOperator(HudiIndexJobOperator):
 
     def command(self, location: str) -> JobCommand:
         """The job."""
-        named = [self.partitions] if isinstance(self.partitions, str) else self.partitions or ()
+        named = checked_names("partitions", self.partitions) or ()
         chosen = (argument("partition", each) for each in named)
         forced = ("--force",) if self.is_forced else ()
         return JobCommand("compact", "compact.py", (*self.common_arguments(location), *chosen, *forced))

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 from urllib.parse import unquote
 
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from hudi_index.credentials import Options, is_secret, scrubbed, split_uri
 from hudi_index.engine import IndexedTable
 from hudi_index.errors import UserError
-from hudi_index.jobs import Failure, JobReport, progress_shown
+from hudi_index.jobs import SETTINGS_VARIABLE, Failure, JobReport, progress_shown
 from hudi_index.spark.native import NativeIndexes
 from hudi_index.spark.session import DAEMON, DAEMON_SETTING, LateSession, spare_workers
 from hudi_index.storage import Storage
@@ -27,9 +30,18 @@ from hudi_index.storage import Storage
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Report", "checked_report", "job_parser", "native_of", "run_job", "start_session_by"]
+__all__ = [
+    "Report",
+    "checked_report",
+    "job_parser",
+    "native_of",
+    "private_settings",
+    "run_job",
+    "start_session_by",
+]
 
 _started_by: list[Callable[[], SparkSession]] = []
+_private: list[Options] = []
 
 
 class Report(Protocol):
@@ -62,6 +74,26 @@ def job_parser(description: str | None) -> argparse.ArgumentParser:
 def native_of(table: IndexedTable, spark: SparkSession) -> NativeIndexes:
     """Hudi's own indexes of a job's table."""
     return NativeIndexes(spark, table.storage)
+
+
+def private_settings() -> Options:
+    """Spark settings that no command line shows, from the file that `HUDI_INDEX_SETTINGS` names.
+
+    The file is gone once it was read.
+    """
+    if not _private:
+        place = os.environ.pop(SETTINGS_VARIABLE, None)
+        file = Path(place) if place else None
+        try:
+            _private.append(Options(json.loads(file.read_text(encoding="utf-8")) if file else {}))
+        except (OSError, ValueError) as error:
+            # The text of the file stays out of the error, and out of what is printed with it.
+            reason = type(error).__name__
+            raise UserError(f"the settings in {place} can't be read: {reason}") from None
+        finally:
+            if file:
+                file.unlink(missing_ok=True)
+    return _private[0]
 
 
 def start_session_by(start: Callable[[], SparkSession]) -> None:
@@ -98,6 +130,7 @@ def run_job(
 def _run(
     run: Callable[[IndexedTable, argparse.Namespace, SparkSession], Report], asked: argparse.Namespace
 ) -> tuple[str, int]:
+    private_settings()
     late = cast("SparkSession", LateSession(_started_by[-1])) if _started_by else None
     spark = late or _submitted_session()
     try:
@@ -114,18 +147,26 @@ def _submitted_session() -> SparkSession:
     # On a cluster the package may come with the job, too late for the daemon: see there.
     if str(settings.get("spark.master", "")).startswith("local") and not settings.contains(DAEMON_SETTING):
         builder = builder.config(DAEMON_SETTING, DAEMON)
+    builder = builder.config(map=dict(private_settings()))
     return spare_workers(builder.getOrCreate())
 
 
 def _failure(error: Exception, asked: argparse.Namespace) -> tuple[str, int]:
+    place, credentials = split_uri(asked.table)
+    settings = _private[0] if _private else Options()
+    secrets = [value for name, value in settings.items() if is_secret(name, value)]
+
+    def shown(text: str) -> str:
+        return scrubbed(text, (*credentials.secrets(), *secrets))
+
     failure = Failure.of(error)
     if asked.debug or not failure.is_expected:
-        traceback.print_exception(error)
+        sys.stderr.write(shown("".join(traceback.format_exception(error))))
     facts = {
-        "error": failure.message,
+        "error": shown(failure.message),
         "kind": failure.kind,
         "exit_code": failure.exit_code,
-        "table": asked.table,
+        "table": place,
     }
     return json.dumps(facts, sort_keys=True), failure.exit_code
 

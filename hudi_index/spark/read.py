@@ -16,6 +16,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame
 
 from hudi_index.arguments import checked_text
+from hudi_index.credentials import without_credentials
 from hudi_index.errors import (
     ConflictError,
     CorruptError,
@@ -94,14 +95,16 @@ def read_indexed(
         checked_text("where", where, "one predicate, as a text")
     storage = Storage.open(path, storage_options)
     TableConfig.load(storage)
+    # Hadoop takes no credentials from a URI, and Spark shows in its plans what it is given.
+    path = without_credentials(str(path))
     settings = _reader_options(as_of, options)
     if not hasattr(spark, "_jsparkSession"):
         if where is None:
-            raise NoJvmError(path=str(path))
+            raise NoJvmError(path=path)
         check_condition(where)
         return cast("DataFrame", read_base_files(spark, storage, where, as_of))
     planner = FilePlanner(storage, as_of, strict)
-    frame = spark.read.format("hudi").options(**settings).load(str(path))
+    frame = spark.read.format("hudi").options(**settings).load(path)
     relation = _relation_of(frame, storage)
     if relation is None:
         return frame if where is None else filtered(frame, where)
