@@ -124,7 +124,7 @@ def sound_copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
             place = copy / folder.relative_to(ROOT)
             place.mkdir(parents=True, exist_ok=True)
             (place / "__init__.py").write_text("")
-    for module in ("storage.py", "errors.py"):
+    for module in ("storage.py", "errors.py", "credentials.py"):
         (copy / "hudi_index" / module).write_text("")
     (copy / "hudi_index" / "spark" / "__init__.py").write_text("import pyspark\n")
     return copy
