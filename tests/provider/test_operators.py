@@ -213,6 +213,10 @@ def test_commands_are_argument_lists() -> None:
     )
     compact = HudiCompactIndexesOperator(task_id="c", table="/t", partitions=["files"], force="True")
     assert compact.command("/t").arguments == ("--table=/t", "--partition=files", "--force")
+    lone = HudiCompactIndexesOperator(task_id="one", table="/t", partitions="files")
+    assert lone.command("/t").arguments == ("--table=/t", "--partition=files")
+    one = HudiValidateIndexesOperator(task_id="o", table="/t", where="n = 1", indexes="by_n")
+    assert one.command("/t").arguments == ("--table=/t", "--where=n = 1", "--index=by_n")
 
 
 def test_only_queries_are_asked() -> None:
