@@ -96,11 +96,11 @@ class IndexedTable:
 
         `only` names the indexes to ask, also where asking them would not pay. Raises NoSuchIndexError.
         """
-        check_condition(predicate)
+        check_condition(checked_text("predicate", predicate, "one predicate, as a text"))
         found = plan(
             self._metadata_table,
             self.storage,
-            checked_text("predicate", predicate, "one predicate, as a text"),
+            predicate,
             as_of=as_of if as_of is None else checked_text("as_of", as_of, "an instant, as a text"),
             time_zone=checked_time_zone("time_zone", time_zone),
             known=self._seen.get(as_of),

@@ -29,7 +29,7 @@ from hudi_index.lifecycle.runs import Piece, pieces_of
 from hudi_index.lifecycle.tasks import as_changes, changes_of, rows_after, rows_before
 from hudi_index.predicate.meaning import Meaning, opaque_parts
 from hudi_index.spark import gate
-from hudi_index.spark.catalyst import TIME_ZONE, Trees, active, in_session, session_with
+from hudi_index.spark.catalyst import TIME_ZONE, Trees, in_session, session_with
 from hudi_index.table import RECORD_KEY, ROW_POSITION
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def describe_expression(
     rows = spark.createDataFrame(spark.sparkContext.emptyRDD(), _spark_schema(schema))
     try:
         rows = in_session(rows, session_with(spark, noted, zone))
-        value = _with_column(rows, sql, "value").select("value")
+        value = rows.select(gate.expression(rows.sparkSession, sql).alias("value"))
         gate.check_expression(rows, sql, value)
     except (PySparkException, RefusedTextError) as error:
         reason = str(error).splitlines()[0]
@@ -140,15 +140,10 @@ def with_expressions(spark: SparkSession, job: Job, rows: DataFrame) -> DataFram
     """
     for expression in job.expressions:
         session = session_with(spark, expression.meaning.settings, expression.time_zone)
-        rows = _with_column(in_session(rows, session), expression.sql, expression.column)
+        rows = in_session(rows, session)
+        rows = rows.withColumn(expression.column, gate.expression(session, expression.sql))
         _refuse_other_meaning(spark, expression, rows)
     return rows
-
-
-def _with_column(rows: DataFrame, sql: str, name: str) -> DataFrame:
-    session = rows.sparkSession
-    with active(session):
-        return rows.withColumn(name, gate.expression(session, sql))
 
 
 def _refuse_other_meaning(spark: SparkSession, expression: Expression, rows: DataFrame) -> None:
