@@ -214,8 +214,10 @@ class _Reading:
         return name
 
     def _check_time(self, node: exp.Expr) -> None:
-        is_text = isinstance(node, exp.Cast) and node.this.is_string
-        if is_text and getattr(node.to.this, "name", None) in _TIMES and _CLOCK.match(node.this.name):
+        if not isinstance(node, exp.Cast) or not node.this.is_string:
+            return
+        kind = str(getattr(node.to.this, "name", ""))
+        if kind in _TIMES and _CLOCK.match(node.this.name):
             what = f"{node.this.name!r} as a time, which is another one each time"
             raise self._refusal(what, "write the time itself")
 

@@ -168,11 +168,15 @@ def unstable(text: str, name: str) -> RefusedTextError:
 
 
 def _check_call(text: str, before: Token | None, token: Token, *, in_query: bool) -> None:
+    raw = text[token.start : token.end + 1]
     word, is_quoted = token.text, is_quoted_name(token, text)
-    if not is_quoted and not re.fullmatch(r"[A-Za-z0-9_]+", text[token.start : token.end + 1]):
-        if text[token.end] in "'\"":
-            raise RefusedTextError(text=text, what=f"a call of {word!r}", way_out=ONLY_THESE)
-        return
+    if raw[-1] in "'\"":
+        raise RefusedTextError(text=text, what=f"a call of {word!r}", way_out=ONLY_THESE)
+    if not is_quoted:
+        # The last word of GROUP BY and its like; what is glued to a number is called as well.
+        word = raw.split()[-1]
+        if not re.fullmatch(r"\w", word[-1]):
+            return
     if before is not None and before.token_type == TokenType.DOT:
         raise RefusedTextError(text=text, what=f"a call of {word} in a database", way_out=ONLY_THESE)
     plain = word.lower()
