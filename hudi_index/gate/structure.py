@@ -76,7 +76,9 @@ _PARTS = {
     "Column": "this table db catalog",
 }
 _CLOCK = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
-_TIMES = (exp.DataType.Type.DATE, exp.DataType.Type.TIMESTAMP, exp.DataType.Type.TIMESTAMPTZ)
+_TIMES = ("DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPLTZ", "TIMESTAMPNTZ")
+# What sqlglot raises, beyond its own errors, for calls with fewer arguments than it counts on.
+_CONFUSED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 def check_query(text: str, *, view: str) -> None:
@@ -120,6 +122,8 @@ def _parsed(text: str, tokens: Sequence[Token], into: type[exp.Expr]) -> exp.Exp
         place = (first.get("line"), first.get("col"))
         found = next((token for token in tokens if (token.line, token.col) == place), tokens[-1])
         raise wrong(text=text, position=found.start, expected=f"{expected} of Spark SQL") from None
+    except _CONFUSED:
+        raise wrong(text=text, position=tokens[0].start, expected=f"{expected} of Spark SQL") from None
     except RecursionError:
         raise _too_deep(text) from None
     if len(trees) != 1 or trees[0] is None:
@@ -210,8 +214,10 @@ class _Reading:
         return name
 
     def _check_time(self, node: exp.Expr) -> None:
-        is_time = isinstance(node, exp.Cast) and node.this.is_string and node.to.this in _TIMES
-        if is_time and _CLOCK.match(node.this.name):
+        if not isinstance(node, exp.Cast) or not node.this.is_string:
+            return
+        kind = str(getattr(node.to.this, "name", ""))
+        if kind in _TIMES and _CLOCK.match(node.this.name):
             what = f"{node.this.name!r} as a time, which is another one each time"
             raise self._refusal(what, "write the time itself")
 

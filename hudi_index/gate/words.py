@@ -76,24 +76,30 @@ _CONSTANTS = (TokenType.STRING, TokenType.NUMBER)
 
 
 def listed_once(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens with one constant in the place of several: ten thousand are made of no more than one is."""
+    """The tokens with one constant after IN in the place of several: many are made of no more than one is."""
     found: list[Token] = []
-    for place, token in enumerate(tokens):
-        is_last = place + 1 == len(tokens) or tokens[place + 1].token_type in _AFTER_CONSTANT
-        if (
-            token.token_type in _CONSTANTS
-            and is_last
-            and len(found) > 2
-            and found[-1].token_type == TokenType.COMMA
-            and found[-2].token_type in _CONSTANTS
-            and found[-3].token_type in (TokenType.COMMA, TokenType.L_PAREN)
-        ):
-            found.pop()
-        else:
-            found.append(token)
+    place = 0
+    while place < len(tokens):
+        found.append(tokens[place])
+        place += 1
+        if [each.token_type for each in found[-3:-1]] == _IN_BRACKET and found[-1].token_type in _CONSTANTS:
+            while _goes_on(tokens, place):
+                place += 2
     return found
 
 
+def _goes_on(tokens: Sequence[Token], place: int) -> bool:
+    """Whether a comma and another constant come next, and then the next comma or the end of the list."""
+    following = [each.token_type for each in tokens[place : place + 3]]
+    return (
+        len(following) == 3
+        and following[0] == TokenType.COMMA
+        and following[1] in _CONSTANTS
+        and following[2] in _AFTER_CONSTANT
+    )
+
+
+_IN_BRACKET = [TokenType.IN, TokenType.L_PAREN]
 _AFTER_CONSTANT = (TokenType.COMMA, TokenType.R_PAREN)
 _DEEP = 6
 _BEFORE_CONDITION = (TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.L_PAREN)
@@ -162,11 +168,15 @@ def unstable(text: str, name: str) -> RefusedTextError:
 
 
 def _check_call(text: str, before: Token | None, token: Token, *, in_query: bool) -> None:
+    raw = text[token.start : token.end + 1]
     word, is_quoted = token.text, is_quoted_name(token, text)
-    if not is_quoted and not re.fullmatch(r"[A-Za-z0-9_]+", text[token.start : token.end + 1]):
-        if text[token.end] in "'\"":
-            raise RefusedTextError(text=text, what=f"a call of {word!r}", way_out=ONLY_THESE)
-        return
+    if raw[-1] in "'\"":
+        raise RefusedTextError(text=text, what=f"a call of {word!r}", way_out=ONLY_THESE)
+    if not is_quoted:
+        # The last word of GROUP BY and its like; what is glued to a number is called as well.
+        word = raw.split()[-1]
+        if not re.fullmatch(r"\w", word[-1]):
+            return
     if before is not None and before.token_type == TokenType.DOT:
         raise RefusedTextError(text=text, what=f"a call of {word} in a database", way_out=ONLY_THESE)
     plain = word.lower()

@@ -16,10 +16,13 @@ import org.apache.spark.sql.catalyst.analysis.FunctionRegistry$;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedFunction;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedGenerator;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.ExpressionInfo;
 import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.ParseToDate;
+import org.apache.spark.sql.catalyst.expressions.ParseToTimestamp;
 import org.apache.spark.sql.catalyst.expressions.SpecifiedWindowFrame;
 import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction;
@@ -146,8 +149,10 @@ public final class PlanNodes {
       found.put("name", ((UnresolvedGenerator) node).name().unquotedString());
     } else if (node instanceof SpecifiedWindowFrame) {
       found.put("name", ((SpecifiedWindowFrame) node).frameType().sql());
-    } else if (node instanceof Cast) {
-      describeCast((Cast) node, found);
+    } else if (node instanceof Cast || node instanceof ParseToDate || node instanceof ParseToTimestamp) {
+      describeCast((Expression) node, found);
+    } else if (node instanceof AttributeReference) {
+      found.put("is_hidden", Boolean.valueOf(((AttributeReference) node).metadata().contains("__metadata_col")));
     } else if (node instanceof AggregateFunction) {
       describeInputs((AggregateFunction) node, found);
     }
@@ -158,12 +163,26 @@ public final class PlanNodes {
     return found;
   }
 
-  private static void describeCast(Cast cast, Map found) {
-    found.put("type", cast.dataType().typeName());
-    if (cast.child() instanceof Literal && cast.child().dataType().typeName().equals("string")) {
-      Object value = ((Literal) cast.child()).value();
+  /** Constant texts that become times; nothing is computed to find them, what is not plain is told. */
+  private static void describeCast(Expression cast, Map found) {
+    Expression child = (Expression) cast.children().head();
+    if (cast.resolved() && isConstant(child) && child.dataType().typeName().equals("string")) {
+      found.put("type", cast.dataType().typeName());
+      Object value = child instanceof Literal ? ((Literal) child).value() : null;
       found.put("text", value == null ? null : value.toString());
+      found.put("is_computed", Boolean.valueOf(!(child instanceof Literal)));
     }
+  }
+
+  /** `foldable` is false of what Spark has yet to replace. */
+  private static boolean isConstant(Expression expression) {
+    Iterator leaves = expression.collectLeaves().iterator();
+    while (leaves.hasNext()) {
+      if (!(leaves.next() instanceof Literal)) {
+        return false;
+      }
+    }
+    return true;
   }
 
   private static void describeInputs(AggregateFunction function, Map found) {

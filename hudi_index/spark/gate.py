@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import ParseException
 from pyspark.sql import Column, DataFrame
 
 from hudi_index.errors import RefusedTextError
@@ -139,6 +140,7 @@ _SUMS = _classes("Sum Average TryAverage")
 _FLOATS = ("float", "double")
 _TIMES = ("date", "timestamp", "timestamp_ntz")
 _CLOCK = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
+_HEAD = 500
 _SOURCE, _CLASS = "PlanNodes.java", "hudi_index.PlanNodes"
 
 
@@ -254,19 +256,25 @@ class _Gate:
                 f"{name} of floating-point numbers, which differs when rows come in another order",
                 "add decimals: sum(CAST(x AS DECIMAL(38, 6)))",
             )
-        if node.get("type") in _TIMES and _CLOCK.match(node.get("text") or ""):
-            raise self._refusal(f"{node['text']!r} as a time, which is another one each time", ONLY_THESE)
+        if node.get("is_hidden"):
+            raise self._refusal("a column that tells of files", self._way_out)
+        # Spark takes `today` and its like for the time, also where a text is computed.
+        text = node.get("text")
+        if node.get("type") in _TIMES and (node["is_computed"] or _CLOCK.match(text or "")):
+            shown = "a computed text" if text is None else repr(text)
+            what = f"{shown} as a time, which may be another one each time"
+            raise self._refusal(what, "write the time itself")
 
     @contextmanager
     def _bounded(self) -> Iterator[None]:
         """Refuses what Spark itself can't get to the bottom of."""
         try:
             yield
-        except Py4JJavaError as error:
-            if not error.java_exception.getClass().getName().endswith("StackOverflowError"):
-                raise
-            what = "it is nested too deeply for Spark"
-            raise self._refusal(what, "nest it less") from None
+        except (ParseException, Py4JJavaError) as error:
+            if "StackOverflowError" in str(error)[:_HEAD]:
+                raise self._refusal("it is nested too deeply for Spark", "nest it less") from None
+            said = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+            raise self._refusal(f"Spark can't read it: {said.strip()}", self._way_out) from error
 
     def _refuse_variables(self) -> None:
         if "${" in self.text:

@@ -120,6 +120,10 @@ def test_hostile_plans_are_stopped_without_the_check_of_the_text(
         "seen > 'today'",
         "day = 'Yesterday'",
         "CAST('now' AS TIMESTAMP) > seen",
+        "to_date('today') > day",
+        "to_timestamp('now') > seen",
+        "CAST(concat('to', 'day') AS DATE) > day",
+        "day > nvl(NULL, 'today')",
         "reflect('java.lang.System', 'lineSeparator') IS NULL",
     ],
 )
@@ -128,6 +132,11 @@ def test_what_spark_finds_behind_a_name_is_refused(frame: DataFrame, text: str) 
         _bypassed(frame, text, in_query=False)
     with pytest.raises(RefusedTextError):
         _bypassed(frame, f"SELECT id FROM t WHERE {text}", in_query=True)
+
+
+def test_hidden_columns_are_refused(frame: DataFrame) -> None:
+    with pytest.raises(RefusedTextError, match="tells of files"):
+        gate.filtered(frame, "_metadata.file_path LIKE '%'")
 
 
 def test_functions_in_the_place_of_built_in_ones_are_refused(frame: DataFrame) -> None:

@@ -1,4 +1,4 @@
-"""Only an index that there is evidence against is taken out of service; others that disagree fail the run."""
+"""Only an index with evidence against it is taken out of service; a query that disagrees fails the run."""
 
 from __future__ import annotations
 
