@@ -6,13 +6,16 @@ from pathlib import PurePosixPath
 
 from airflow.sdk import Asset, AssetWatcher
 
+from airflow_hudi_index.hooks.hudi_index import HudiIndexHook
+from airflow_hudi_index.places import refuse_credentials
 from airflow_hudi_index.triggers.commits import HudiCommitTrigger
 
 __all__ = ["hudi_index_asset", "hudi_table_asset", "uri_of"]
 
 
 def uri_of(table: str) -> str:
-    """A path or URI as a URI."""
+    """A path or URI as a URI. Raises InvalidOptionError for one with credentials: assets are shown."""
+    refuse_credentials(table)
     return table.rstrip("/") if "://" in table else PurePosixPath(table).as_uri()
 
 
@@ -26,10 +29,18 @@ def hudi_index_asset(table: str, *, backend: str = "engine") -> Asset:
 
 
 def hudi_table_asset(
-    table: str, *, poll_interval: float = 5.0, storage_options: dict[str, str] | None = None
+    table: str,
+    *,
+    poll_interval: float = 5.0,
+    hudi_index_conn_id: str = HudiIndexHook.default_conn_name,
 ) -> Asset:
-    """A table, by path or URI, with a watcher: each new commit, whoever makes it, is an event of it."""
+    """A table, by path or URI, with a watcher: each new commit, whoever makes it, is an event of it.
+
+    Storage options are the connection's: what a watcher is given stands in the DAG as Airflow stores it.
+    """
     uri = uri_of(table)
-    trigger = HudiCommitTrigger(table=table, poll_interval=poll_interval, storage_options=storage_options)
+    trigger = HudiCommitTrigger(
+        table=table, poll_interval=poll_interval, hudi_index_conn_id=hudi_index_conn_id
+    )
     # The name of a watcher is unique within its asset only.
     return Asset(name=uri, uri=uri, watchers=[AssetWatcher(name="hudi_commits", trigger=trigger)])

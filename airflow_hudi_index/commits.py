@@ -12,10 +12,16 @@ if TYPE_CHECKING:
 
     from hudi_index import IndexedTable
 
-__all__ = ["DEFAULT_ACTIONS", "commits_after"]
+__all__ = ["ACTIONS", "DEFAULT_ACTIONS", "commits_after"]
 
 DEFAULT_ACTIONS = ("commit", "deltacommit", "replacecommit", "restore")
 """What changes which rows a table holds, or which files hold them."""
+
+ACTIONS = (
+    *DEFAULT_ACTIONS,
+    *("clean", "clustering", "compaction", "indexing", "logcompaction", "rollback", "savepoint"),
+)
+"""All that Hudi writes on a timeline."""
 
 _WRITTEN = ("partitionToWriteStats", "partitionToReplaceFileIds")
 

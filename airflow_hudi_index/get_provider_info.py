@@ -63,6 +63,11 @@ def _connection_type() -> dict[str, Any]:
         },
         "conn-fields": {
             "tables": field("Tables", 'Names with places, as JSON: {"trips": "/data/trips"}'),
+            "allow_absolute_paths": {
+                "label": "Allow absolute paths",
+                "description": "Also tables outside the base path; if unsaid, only without a base path",
+                "schema": {"type": ["boolean", "null"], "default": None},
+            },
             "storage_options": field(
                 "Storage options", "How to reach the storage, as JSON; for questions without a JVM only"
             ),

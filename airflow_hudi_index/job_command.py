@@ -6,10 +6,6 @@ import importlib.util
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = ["JobCommand", "argument"]
 
@@ -45,8 +41,7 @@ class JobCommand:
         """The same with further arguments."""
         return JobCommand(self.verb, self.script, (*self.arguments, *more))
 
-    def on_this_machine(self, *, cores: int, conf: Mapping[str, str]) -> list[str]:
-        """The whole command that runs it on a Spark session of its own."""
-        settings = (argument("conf", f"{key}={value}") for key, value in sorted(conf.items()))
-        runner = [sys.executable, str(_scripts() / "local.py"), argument("cores", cores), *settings]
+    def on_this_machine(self, *, cores: int) -> list[str]:
+        """The whole command that runs it on a Spark session of its own; settings go by `LocalJob.start`."""
+        runner = [sys.executable, str(_scripts() / "local.py"), argument("cores", cores)]
         return [*runner, self.application, *self.arguments]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import subprocess
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_hudi_index.supervise import CANCELLED
+from hudi_index.jobs import SETTINGS_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +26,10 @@ if TYPE_CHECKING:
 
 __all__ = ["LocalJob"]
 
-_FILES_OF_A_RUN = ("exit", "cancel", "job.log", "report.json", "validation.html")
+_FILES_OF_A_RUN = (
+    *("exit", "cancel", "job.log", "report.json", "validation.html"),
+    *("asked", "command.json", "settings.json"),
+)
 
 
 @dataclass(frozen=True)
@@ -48,26 +53,38 @@ class LocalJob:
         """What the job prints."""
         return self.folder / "job.log"
 
-    def start(self, command: Sequence[str], environment: Mapping[str, str]) -> bool:
+    def start(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        settings: Mapping[str, str] | None = None,
+    ) -> bool:
         """Start the command, unless the same is running here already; returns whether it was started.
 
-        Another one that is still running is stopped first.
+        Another one that is still running is stopped first. Environment and settings may hold secrets: they
+        get to the command by files that only their owner can read and that are gone once read. Anybody can
+        read the command itself.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        asked = json.dumps({"command": list(command), "environment": dict(environment)}, sort_keys=True)
-        file = self.folder / "command.json"
+        place = self.folder / "settings.json"
+        given = {**environment, **({SETTINGS_VARIABLE: str(place)} if settings else {})}
+        asked = json.dumps({"command": list(command), "environment": given}, sort_keys=True)
+        chosen = json.dumps(dict(settings or {}), sort_keys=True)
+        digest = hashlib.sha256(f"{asked}\n{chosen}".encode()).hexdigest()
+        same = self.folder / "asked"
         lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             if not _locked(lock):
-                if file.exists() and file.read_text(encoding="utf-8") == asked:
+                if same.exists() and same.read_text(encoding="utf-8") == digest:
                     return False
                 self.cancel()
                 fcntl.flock(lock, fcntl.LOCK_EX)
             for name in _FILES_OF_A_RUN:
                 (self.folder / name).unlink(missing_ok=True)
-            # The environment may hold secrets.
-            file.touch(mode=0o600)
-            file.write_text(asked, encoding="utf-8")
+            _write_privately(same, digest)
+            _write_privately(self.folder / "command.json", asked)
+            if settings:
+                _write_privately(place, chosen)
             self.log_file.touch()
             # The lock belongs to the open file, not to the process: it stays with the supervisor.
             subprocess.run(
@@ -144,6 +161,13 @@ class LocalJob:
                 self.log_file.read_text(encoding="utf-8", errors="replace").splitlines()[-count:]
             )
         return ""
+
+
+def _write_privately(file: Path, text: str) -> None:
+    """A new file that only its owner can read, from its first moment on."""
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as sink:
+        sink.write(text)
 
 
 def _locked(descriptor: int) -> bool:

@@ -33,7 +33,7 @@ class JobCrashed(AirflowException):
 
 
 class JobRefused(AirflowFailException):
-    """The request can't be carried out as it stands: trying again would not help."""
+    """The request can't be carried out, or not before a person mends something: trying again won't help."""
 
 
 class ValidationFailed(AirflowFailException):
@@ -48,6 +48,9 @@ def checked_report(report: dict[str, Any] | None, code: int | None, *, log: str 
         code: its exit code; None where only the report tells, as from a driver inside a cluster.
         log: the end of what it printed, for a job that did not get as far as a report.
     """
+    if report is None and code == errors.UserError.exit_code:
+        # Its arguments were refused before it knew where to report to.
+        raise JobRefused(f"the job refused its arguments; its last lines:\n{log}")
     if report is None:
         raise JobCrashed(f"the job ended with exit code {code} and no report; its last lines:\n{log}")
     if code is None:
@@ -86,6 +89,8 @@ def _code_of(report: dict[str, Any]) -> int:
         return _VALIDATION_FAILED
     if "error" not in report:
         return 0
+    if isinstance(code := report.get("exit_code"), int):
+        return code
     kind = getattr(errors, str(report.get("kind")), errors.HudiIndexError)
     return int(getattr(kind, "exit_code", 1))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from pathlib import Path
@@ -10,9 +11,13 @@ from urllib.parse import quote
 
 from airflow.providers.common.compat.sdk import conf
 
+from airflow_hudi_index.arguments import checked_number
+
 __all__ = ["SECTION", "poll_interval", "report_url", "state_folder", "task_folder", "task_place"]
 
 SECTION = "hudi_index"
+_LONGEST_NAME = 180
+"""File systems take 255 bytes, and a digest follows."""
 
 
 def state_folder() -> Path:
@@ -25,7 +30,8 @@ def state_folder() -> Path:
 
 def poll_interval() -> float:
     """Seconds between two looks of sensors and triggers."""
-    return float(conf.getfloat(SECTION, "poll_interval", fallback=5.0))
+    chosen = float(conf.getfloat(SECTION, "poll_interval", fallback=5.0))
+    return float(checked_number(f"[{SECTION}] poll_interval", chosen))
 
 
 def task_place(task_instance: Any) -> tuple[str, str, str, str]:
@@ -45,8 +51,11 @@ def task_folder(place: tuple[str, str, str, str]) -> Path:
 
 
 def _file_name(part: str) -> str:
-    name = quote(part, safe="+:@=~ ,")
-    return re.sub(r"^\.", "%2E", name)
+    name = re.sub(r"^\.", "%2E", quote(part, safe="+:@=~ ,"))
+    if len(name) <= _LONGEST_NAME:
+        return name
+    # "%~" is no quoted character, so no other id has this name.
+    return f"{name[:_LONGEST_NAME]}%~{hashlib.sha256(part.encode()).hexdigest()}"
 
 
 def report_url(place: tuple[str, str, str, str], file: str) -> str:

@@ -59,22 +59,25 @@ def rebuild_statement(name: str) -> str:
 
 
 def check_predicate(text: str) -> None:
-    """Raises DdlSyntaxError unless it is one condition, closed."""
-    _closed(text)
+    """Refuse what is not one condition on the columns of one row; the job does so again.
+
+    Raises:
+        UserError: it holds something else, or is no SQL.
+    """
+    from hudi_index.gate import check_condition
+
+    check_condition(text)
 
 
 def check_query(text: str) -> None:
-    """Raises DdlSyntaxError unless it is one query: nothing that a run's parameter says changes a table."""
-    tokens = [(token, token.token_type.name) for token in _tokens(text)]
-    if tokens[-1][1] == "SEMICOLON":
-        tokens.pop()
-    begins = [name for _, name in tokens if name != "L_PAREN"][:1]
-    if not begins or begins[0] not in ("SELECT", "WITH", "VALUES"):
-        raise DdlSyntaxError(text=text, position=0, expected="a query: SELECT, WITH or VALUES")
-    for token, name in tokens:
-        # Spark takes WITH … INSERT.
-        if name in ("SEMICOLON", "INSERT"):
-            raise DdlSyntaxError(text=text, position=token.start, expected="one query, and nothing else")
+    """Refuse what is not one query over the rows of the table, there called `t`; the job does so again.
+
+    Raises:
+        UserError: it holds something else, or is no SQL.
+    """
+    from hudi_index import gate
+
+    gate.check_query(text, view="t")
 
 
 def _name(name: str) -> str:

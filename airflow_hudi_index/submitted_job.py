@@ -1,11 +1,19 @@
-"""A job under spark-submit, through the hook of Airflow's Spark provider."""
+"""A job under spark-submit, through the hook of Airflow's Spark provider.
+
+Settings go on its command line, which everybody on the worker can read, but for those that hold a secret:
+the driver finds these in a file for its owner's eyes only and takes them up before it starts its session.
+Secrets of the environment go into the environment of spark-submit, which is the driver's too. Neither reaches
+a driver inside a cluster, so there they are refused.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +25,9 @@ from airflow.providers.common.compat.sdk import (
 from airflow.sdk import BaseHook, ObjectStoragePath
 
 from airflow_hudi_index.job_command import argument
+from airflow_hudi_index.masking import parted, refuse_early_secrets
+from hudi_index.credentials import Options
+from hudi_index.jobs import SETTINGS_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -31,10 +42,20 @@ _UI = re.compile(r"(?:SparkUI.* at|tracking URL:) (https?://\S+)")
 class SubmittedJob:
     """One run of spark-submit; its driver's report is found in what it prints, or in the report's file."""
 
-    def __init__(self, hook: Any, command: JobCommand, report_uri: str | None) -> None:
+    def __init__(
+        self,
+        hook: Any,
+        command: JobCommand,
+        report_uri: str | None,
+        *,
+        settings: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.hook = hook
         self.command = command
         self.report_uri = report_uri
+        self.settings = Options(settings)
+        self.environment = Options(environment)
         self.printed: dict[str, Any] | None = None
 
     @classmethod
@@ -52,7 +73,7 @@ class SubmittedJob:
 
         Raises:
             AirflowFailException: if there is no such connection, which the Spark provider would take for
-                YARN, or if the driver's report would be lost.
+                YARN, if the driver's report would be lost, or if a secret could be read by everybody.
         """
         try:
             BaseHook.get_connection(conn_id)
@@ -65,24 +86,34 @@ class SubmittedJob:
 
         if report_uri:
             command = command.with_arguments(argument("report", report_uri))
+        shown, hidden = parted(conf)
+        shown_env, hidden_env = parted(env_vars or {})
+        refuse_early_secrets(hidden, options)
         hook = SparkSubmitHook(
             conn_id=conn_id,
             name=options.pop("name", f"hudi-index {command.verb}"),
-            conf=dict(conf),
+            conf=shown,
             application_args=list(command.arguments),
             spark_binary=options.pop("spark_binary", None) or _binary(),
-            env_vars=dict(env_vars) if env_vars else None,
+            env_vars=shown_env or None,
             **options,
         )
         connection = hook._connection
-        if connection["deploy_mode"] == "cluster" and not report_uri:
+        is_far = "cluster" in (connection["deploy_mode"], conf.get("spark.submit.deployMode"))
+        if is_far and (hidden or hidden_env):
+            raise AirflowFailException(
+                f"{', '.join([*hidden, *hidden_env])}: in cluster deploy mode a secret would stand on the "
+                "command line of spark-submit, for everybody to read. Put it into a properties file on the "
+                "worker that submit_options={'properties_file': …} names, or into a Hadoop credential store"
+            )
+        if is_far and not report_uri:
             raise AirflowFailException(
                 "in cluster deploy mode the driver's output stays in the cluster: give report_folder, a "
                 "place that both the cluster and Airflow's workers reach"
             )
         if connection["master"].startswith("local") and not (env_vars or {}).get("PYSPARK_PYTHON"):
-            hook._env_vars = {"PYSPARK_PYTHON": sys.executable, **(env_vars or {})}
-        return cls(hook, command, report_uri)
+            hook._env_vars = {"PYSPARK_PYTHON": sys.executable, **shown_env}
+        return cls(hook, command, report_uri, settings=hidden, environment=hidden_env)
 
     def run(self, *, on_ui: Callable[[str], None]) -> tuple[dict[str, Any] | None, int | None]:
         """Wait for it; its report and exit code, either None if unknown.
@@ -90,7 +121,15 @@ class SubmittedJob:
         Args:
             on_ui: is told the address of Spark's web pages as soon as it is known.
         """
-        follow = self.hook._process_spark_submit_log
+        follow, build = self.hook._process_spark_submit_log, self.hook._build_spark_submit_command
+        file = self._private_file()
+        environment = {**self.environment, **({SETTINGS_VARIABLE: str(file)} if file else {})}
+
+        def built(application: str) -> list[str]:
+            command: list[str] = build(application)
+            # What the hook is given as env_vars it puts on the command line too, for YARN and Kubernetes.
+            self.hook._env = {**(self.hook._env or {}), **environment} or None
+            return command
 
         def watched(lines: Iterator[str]) -> Iterator[str]:
             for line in lines:
@@ -98,6 +137,7 @@ class SubmittedJob:
                 yield line
 
         self.hook._process_spark_submit_log = lambda lines: follow(watched(lines))
+        self.hook._build_spark_submit_command = built
         try:
             self.hook.submit(self.command.application)
         except AirflowException:
@@ -108,10 +148,22 @@ class SubmittedJob:
             # A driver elsewhere ends with Spark's codes; what the job meant is in its report.
             return report, code if report is None else None
         finally:
+            if file:
+                file.unlink(missing_ok=True)
             # The hook leaves it open.
             if self.hook._submit_sp and self.hook._submit_sp.stdout:
                 self.hook._submit_sp.stdout.close()
         return self._report(), None
+
+    def _private_file(self) -> Path | None:
+        """The settings that hold a secret, for the driver, which removes the file."""
+        if not self.settings:
+            return None
+        # Made for its owner's eyes only.
+        descriptor, name = tempfile.mkstemp(prefix="hudi-index-", suffix=".json")
+        with os.fdopen(descriptor, "w", encoding="utf-8") as sink:
+            json.dump(dict(self.settings), sink)
+        return Path(name)
 
     def _notice(self, line: str, on_ui: Callable[[str], None]) -> None:
         if line.startswith("{"):

@@ -2,7 +2,9 @@
 
 Files in the folder are the only ties, so that whoever sees the folder can follow, and nobody has to:
 
-    command.json   what to run, with its environment      (from the asker)
+    command.json   what to run, with its environment; from the asker, removed once read
+    settings.json  Spark settings for the command, which removes it; from the asker
+    asked          a digest of both, to tell whether the same is asked again
     lock           held while this process lives; inherited from the asker, locked already
     job.log        stdout and stderr
     cancel         made by whoever wants the command stopped
@@ -43,7 +45,9 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _run(folder: Path) -> int:
-    asked: dict[str, Any] = json.loads((folder / "command.json").read_text(encoding="utf-8"))
+    file = folder / "command.json"
+    asked: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    file.unlink()
     with (folder / "job.log").open("ab") as log:
         process = subprocess.Popen(
             asked["command"],
@@ -69,6 +73,8 @@ def _main(folder: Path) -> None:
         with (folder / "job.log").open("a", encoding="utf-8") as log:
             log.write(f"{error}\n")
         code = 1
+    # The command may have ended before it came to that.
+    (folder / "settings.json").unlink(missing_ok=True)
     written = folder / "exit.tmp"
     written.write_text(str(code), encoding="utf-8")
     written.replace(folder / "exit")

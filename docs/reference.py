@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-COMMON = ("--help", "--table", "--json", "--verbose", "--in-process")
+COMMON = ("--help", "--table", "--json", "--verbose", "--debug", "--in-process")
 OPERATORS = (
     "HudiCreateIndexOperator",
     "HudiMaintainIndexesOperator",
@@ -34,9 +34,9 @@ REPORTS = {
 CODES = {
     0: "fine",
     1: "our fault, or the machine's",
-    2: "a request that can't be carried out",
+    2: "a request that can't be carried out, or not before a person mends something",
     3: "validation found a difference",
-    4: "a conflict: try again",
+    4: "a conflict, or a storage that does not answer: try again",
 }
 
 Row = tuple[str, ...]
@@ -221,12 +221,15 @@ def settings() -> Iterator[str]:
 
 def exit_codes() -> Iterator[str]:
     """What each exit code means, and the errors that end so."""
-    errors = importlib.import_module("hudi_index.errors")
-    kinds = [
-        kind
-        for kind in vars(errors).values()
-        if inspect.isclass(kind) and issubclass(kind, errors.HudiIndexError)
+    modules = [
+        importlib.import_module(f"hudi_index.{name}") for name in ("errors", "arguments", "storage_errors")
     ]
+    kinds = dict.fromkeys(
+        kind
+        for module in modules
+        for kind in vars(module).values()
+        if inspect.isclass(kind) and issubclass(kind, modules[0].HudiIndexError)
+    )
     yield table(
         ("code", "means", "errors"),
         [
@@ -247,7 +250,7 @@ def document() -> Iterator[str]:
     yield "## The command hudi-index"
     yield from verbs()
     yield "## Exit codes"
-    yield "Of the command and of the jobs."
+    yield "Of the command and of the jobs; [Errors](errors.md) says what to do."
     yield from exit_codes()
     yield "## Python"
     yield from python_of("hudi_index.IndexedTable")

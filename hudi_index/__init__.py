@@ -11,8 +11,11 @@ Each part may import what stands below it, never what stands above or beside it:
     catalog                index definitions, their states, the SQL that changes them
     table                  a Hudi table as of one instant: file groups, slices, rows
     predicate              what a query asks: expressions, binding, domains
+    gate                   what a text that somebody gives may do: ask the table's rows, nothing else
     storage                files under one root, with atomic create and replace
+    storage_errors | arguments   what a file system refuses | what a caller may give
     errors                 what can go wrong, by what the caller can do about it
+    credentials            what must never be shown
 
 There is no Airflow below this package, and no JVM below `spark`. Importing `hudi_index` itself imports
 none of its parts, so that Airflow can load the provider, which needs `errors`, without loading Arrow.

@@ -7,8 +7,9 @@
     hudi-index native create | show | drop | compact | status | validate --table PATH …     Hudi's own indexes
 
 `--json` prints what a machine reads. Exit codes: 0 fine, 1 our fault, 2 bad request, 3 validation failed, 4
-conflict, retry. Verbs that build run on a Spark session of this machine; `--in-process` runs them without
-Spark, for small tables.
+conflict, retry. 2 is also for what a person has to mend first: no permission, a full disk. An error is one
+line; `--debug` shows where it came from. Verbs that build run on a Spark session of this machine;
+`--in-process` runs them without Spark, for small tables.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import os
 import sys
+import traceback
 from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from hudi_index.engine import IndexedTable
-from hudi_index.errors import HudiIndexError, UserError
-from hudi_index.jobs import progress_shown
+from hudi_index.errors import UserError
+from hudi_index.jobs import Failure, progress_shown
 from hudi_index.lifecycle.native_status import native_status
 from hudi_index.planner import ScanPlan, ScanReport
 from hudi_index.planner.output import FORMATS, plain_row, write_rows
@@ -42,13 +45,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with progress_shown():
             answer = asked.run(IndexedTable.open(asked.table), asked)
-    except HudiIndexError as error:
-        print(f"hudi-index: {error}", file=sys.stderr)
-        return error.exit_code
-    if answer is not None:
-        print(_as_json(answer) if asked.json else _as_text(answer))
+        if answer is not None:
+            print(_as_json(answer) if asked.json else _as_text(answer))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_output()
+        return 0  # whoever read has had enough
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  a person reads one line, whatever it was
+        return _failed(error, asked)
     # A validation that found something wrong has an answer, and fails.
     return int(getattr(answer, "exit_code", 0))
+
+
+def _failed(error: BaseException, asked: argparse.Namespace) -> int:
+    if asked.debug:
+        traceback.print_exception(error)
+    if isinstance(error, KeyboardInterrupt):
+        print("hudi-index: interrupted", file=sys.stderr)
+        return 130
+    failure = Failure.of(error)
+    print(f"hudi-index: {failure.message}", file=sys.stderr)
+    if isinstance(error, OSError):
+        _forget_output()
+    return failure.exit_code
+
+
+def _forget_output() -> None:
+    """Drop what could not be written to standard output, which Python would try again at its end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -66,6 +93,7 @@ def _parser() -> argparse.ArgumentParser:
         each.add_argument("--table", required=True, help="path or URI of the Hudi table")
         each.add_argument("--json", action="store_true", help="print JSON")
         each.add_argument("--verbose", action="store_true", help="say what is being done")
+        each.add_argument("--debug", action="store_true", help="show where an error came from")
         each.add_argument(
             "--in-process", action="store_true", help="run without Spark, in memory: for small tables"
         )
@@ -195,7 +223,7 @@ def _scan(table: IndexedTable, asked: argparse.Namespace) -> object:
     report = ScanReport()
     reader = table.scan(
         asked.predicate,
-        asked.columns.split(",") if asked.columns else None,
+        None if asked.columns is None else [name.strip() for name in asked.columns.split(",")],
         limit=asked.limit,
         as_of=asked.as_of,
         time_zone=asked.time_zone,

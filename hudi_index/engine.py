@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from hudi_index import lifecycle
+from hudi_index.arguments import WrongTypeError, checked_text, checked_texts, checked_time_zone
 from hudi_index.catalog import (
     Catalog,
     CreateIndex,
@@ -19,6 +21,7 @@ from hudi_index.catalog import (
     parse_statement,
 )
 from hudi_index.errors import UserError
+from hudi_index.gate import check_condition
 from hudi_index.lifecycle import LocalExecutor
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.planner import files_to_query, plan, scan
@@ -27,12 +30,12 @@ from hudi_index.table import Snapshot, TableConfig, Timeline
 from hudi_index.validation import InProcess, Request, validate
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
     import pyarrow as pa
 
-    from hudi_index.catalog import IndexDefinition
+    from hudi_index.catalog import IndexDefinition, Statement
     from hudi_index.jobs import JobReport
     from hudi_index.lifecycle import Executor, TableStatus
     from hudi_index.planner import ScanPlan, ScanReport
@@ -93,14 +96,15 @@ class IndexedTable:
 
         `only` names the indexes to ask, also where asking them would not pay. Raises NoSuchIndexError.
         """
+        check_condition(predicate)
         found = plan(
             self._metadata_table,
             self.storage,
-            predicate,
-            as_of=as_of,
-            time_zone=time_zone,
+            checked_text("predicate", predicate, "one predicate, as a text"),
+            as_of=as_of if as_of is None else checked_text("as_of", as_of, "an instant, as a text"),
+            time_zone=checked_time_zone("time_zone", time_zone),
             known=self._seen.get(as_of),
-            only=only,
+            only=only if only is None else checked_texts("only", only),
         )
         # One only: a snapshot of a large table is large. Each plan looks whether the table is still that.
         self._seen.clear()
@@ -156,7 +160,7 @@ class IndexedTable:
 
     def sql(self, statement: str, *, spark: Any = None) -> JobReport | tuple[IndexDefinition, ...]:
         """Carry out a statement about indexes; SHOW INDEXES returns the definitions, all others a report."""
-        parsed = parse_statement(statement)
+        parsed = _parsed(statement)
         match parsed:
             case CreateIndex():
                 return lifecycle.create(
@@ -178,7 +182,7 @@ class IndexedTable:
         Raises:
             UserError: another statement is among them, or one can't be carried out; then none is.
         """
-        parsed = [_parsed_create(statement) for statement in statements]
+        parsed = [_parsed_create(statement) for statement in checked_texts("statements", statements)]
         wanted = [(definition_of(each), each.if_not_exists) for each in parsed]
         return lifecycle.create_all(self.storage, _executor(spark), wanted)
 
@@ -190,11 +194,13 @@ class IndexedTable:
         self, *, partitions: Sequence[str] | None = None, force: bool = False, spark: Any = None
     ) -> JobReport:
         """Compact the index metadata table where that is due."""
-        return lifecycle.compact(self.storage, _executor(spark), partitions=partitions, force=force)
+        chosen = partitions if partitions is None else checked_texts("partitions", partitions)
+        return lifecycle.compact(self.storage, _executor(spark), partitions=chosen, force=force)
 
     def drop(self, name: str, *, if_exists: bool = False) -> JobReport:
         """Take an index away."""
-        return lifecycle.drop(self.storage, name, if_exists=if_exists)
+        named = checked_text("name", name, "the name of an index")
+        return lifecycle.drop(self.storage, named, if_exists=if_exists)
 
     def validate(
         self, request: Request | None = None, *, spark: Any = None, **wanted: Any
@@ -207,24 +213,40 @@ class IndexedTable:
             spark: The session to run on; without one everything is read by this process.
             wanted: Fields of the request.
         """
-        return validate(self.storage, _checks(spark), request or Request(**wanted))
+        if request is not None and (wanted or not isinstance(request, Request)):
+            raise WrongTypeError(option="request", value=request, expected="a Request alone, or its fields")
+        if "time_zone" in wanted:
+            checked_time_zone("time_zone", wanted["time_zone"])
+        return validate(self.storage, _checks(spark), request or Request.of(**wanted))
+
+
+def _refuse_no_session(spark: Any) -> None:
+    # Not by a look at its attributes: one of a session that is started late would start it.
+    if isinstance(spark, (str, bytes, int, float, Mapping)):
+        raise WrongTypeError(option="spark", value=spark, expected="a SparkSession, or None")
 
 
 def _checks(spark: Any) -> Checks:
+    _refuse_no_session(spark)
     if spark is None:
         return InProcess()
     module = importlib.import_module("hudi_index.spark.validate")
     return cast("Checks", module.OnSpark(spark))
 
 
+def _parsed(statement: str) -> Statement:
+    return parse_statement(checked_text("statement", statement, "one statement, as a text"))
+
+
 def _parsed_create(statement: str) -> CreateIndex:
-    parsed = parse_statement(statement)
+    parsed = _parsed(statement)
     if not isinstance(parsed, CreateIndex):
         raise UserError(f"only CREATE INDEX statements are carried out together, not {statement!r}")
     return parsed
 
 
 def _executor(spark: Any) -> Executor:
+    _refuse_no_session(spark)
     if spark is None:
         return LocalExecutor()
     # By name: the engine must import where there is no pyspark.

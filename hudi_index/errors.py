@@ -4,6 +4,9 @@
       UserError       fix the request            exit code 2
       CorruptError    the stored bytes lie       exit code 1 (3 for a failed validation)
       ConflictError   somebody else won: retry   exit code 4
+      TableFileError  the table itself is hurt   exit code 1
+
+The file system's refusals are a fifth branch, in `storage_errors`.
 
 Every error takes keyword fields, keeps them as attributes and builds its own message: what happened, the
 offending value, the way out.
@@ -14,10 +17,13 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, ClassVar
 
+from hudi_index.credentials import MASK, is_secret
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
+    "AmbiguousColumnError",
     "CatalogCorruptError",
     "CommitConflictError",
     "ConflictError",
@@ -34,12 +40,15 @@ __all__ = [
     "LeaseHeldError",
     "MissingFileError",
     "MissingSliceFileError",
+    "MissingTableFileError",
     "NoSuchIndexError",
     "NoSuchTableError",
     "PredicateSyntaxError",
+    "RefusedTextError",
     "SliceGoneError",
     "SqlSyntaxError",
     "StateConflictError",
+    "TableFileError",
     "TableMovedError",
     "TimelineCorruptError",
     "UnencodableValueError",
@@ -99,6 +108,17 @@ class PredicateSyntaxError(SqlSyntaxError):
     """A predicate does not parse."""
 
 
+class RefusedTextError(UserError):
+    """A query or condition that does more than ask the rows of its table."""
+
+    _LONGEST = 300
+
+    def __init__(self, *, text: str, what: str, way_out: str) -> None:
+        self.text, self.what, self.way_out = text, what, way_out
+        shown = text if len(text) <= self._LONGEST else f"{text[: self._LONGEST]}…"
+        super().__init__(f"refused: {what}; {way_out}. It stands in {shown!r}")
+
+
 class UnknownColumnError(UserError):
     """A column that the table does not have."""
 
@@ -107,6 +127,16 @@ class UnknownColumnError(UserError):
         near = difflib.get_close_matches(column, self.known, n=3)
         hint = f"did you mean {', '.join(near)}?" if near else f"columns: {', '.join(self.known)}"
         super().__init__(f"the table has no column {column!r}; {hint}")
+
+
+class AmbiguousColumnError(UserError):
+    """A name that several columns have in other cases, and none in this one."""
+
+    def __init__(self, *, column: str, candidates: Iterable[str]) -> None:
+        self.column, self.candidates = column, tuple(candidates)
+        super().__init__(
+            f"column {column!r} may be {' or '.join(map(repr, self.candidates))}: write it as the table does"
+        )
 
 
 class UnknownIndexKindError(UserError):
@@ -129,8 +159,8 @@ class InvalidOptionError(UserError):
     """An option with a name or value nobody understands."""
 
     def __init__(self, *, option: str, value: object, reason: str) -> None:
-        self.option, self.value, self.reason = option, value, reason
-        super().__init__(f"option {option!r} = {value!r}: {reason}")
+        self.option, self.value, self.reason = option, MASK if is_secret(option) else value, reason
+        super().__init__(f"option {option!r} = {self.value!r}: {reason}")
 
 
 class InvalidDefinitionError(UserError):
@@ -237,9 +267,32 @@ class MissingFileError(CorruptError):
 class MissingSliceFileError(CorruptError):
     """A file of a table's slice is gone, or no longer what it was when the slice was current."""
 
+    exit_code = ConflictError.exit_code
+    """The next look at the table tells whether Hudi cleaned the file or the table lost it."""
+
     def __init__(self, *, path: str, reason: str) -> None:
         self.path, self.reason = path, reason
         super().__init__(f"{path}: the slice can't be read any more, {reason}; take a new snapshot")
+
+
+class TableFileError(HudiIndexError):
+    """A file of the table, not of an index, is not what it should be: nobody can give its rows."""
+
+    def __init__(self, *, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(
+            f"{path}: {reason}; the table itself is damaged: bring the file back from a copy, or restore the "
+            "table to a savepoint"
+        )
+
+
+class MissingTableFileError(TableFileError):
+    """A file that the table's timeline names is not there."""
+
+    def __init__(self, *, path: str, instant: str, others: int = 0) -> None:
+        self.instant, self.others = instant, others
+        more = f", and {others} other files like it" if others else ""
+        super().__init__(path=path, reason=f"commit {instant} wrote it, but the storage lacks it{more}")
 
 
 class TimelineCorruptError(CorruptError):

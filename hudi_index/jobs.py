@@ -1,12 +1,14 @@
 """What a lifecycle verb reports: plain values, the same as JSON for machines and as text for people.
 
-While it runs, `progress` tells a person at a terminal how far it is, if the program asked for that.
+While it runs, `progress` tells a person at a terminal how far it is, if the program asked for that. Where it
+fails, `Failure` is what the program says of it: one line, and the exit code.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 import time
 from contextlib import contextmanager
@@ -15,15 +17,23 @@ from dataclasses import asdict, dataclass, field
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from hudi_index.errors import HudiIndexError
+from hudi_index.storage_errors import shortened, storage_error_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-__all__ = ["JobReport", "progress", "progress_shown", "timed"]
+__all__ = ["SETTINGS_VARIABLE", "Failure", "JobReport", "progress", "progress_shown", "timed"]
+
+SETTINGS_VARIABLE = "HUDI_INDEX_SETTINGS"
+"""Names a file, for its owner's eyes only, with a job's Spark settings as JSON; the job removes it."""
 
 _is_shown: ContextVar[bool] = ContextVar("progress is shown", default=False)
 _PAUSE = 0.2
 _CLEAR = "\r\x1b[K"
+# Spark brings an error of a Python worker as the text of its traceback.
+_OF_A_WORKER = re.compile(r"^(hudi_index(?:\.\w+)*)\.(\w+Error): (.+)$", re.MULTILINE)
 log = logging.getLogger(__name__)
 
 
@@ -65,6 +75,34 @@ def progress(phase: str, total: int, unit: str, done: Callable[[], int]) -> Iter
             sys.stderr.flush()
         else:
             log.info("%s", line())
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What a program says of an error, whatever raised it."""
+
+    message: str
+    kind: str
+    """The name of the error's class."""
+    exit_code: int
+    is_expected: bool
+    """Whether the message says all there is to say; else the traceback says more."""
+
+    @classmethod
+    def of(cls, error: BaseException) -> Failure:
+        """What to say of an error."""
+        if isinstance(error, OSError) and not isinstance(error, HudiIndexError):
+            place = error.filename or "a file that the system does not name"
+            error = storage_error_of(error, path=str(place), operation="be used")
+        if isinstance(error, HudiIndexError):
+            return cls(str(error), type(error).__name__, error.exit_code, is_expected=True)
+        if found := _OF_A_WORKER.search(str(error)):
+            kind = getattr(sys.modules.get(found[1]), found[2], HudiIndexError)
+            return cls(found[3], found[2], int(getattr(kind, "exit_code", 1)), is_expected=True)
+        kind_name = type(error).__name__
+        way_out = "nobody foresaw this: run it again with --debug to see where"
+        message = f"{kind_name}: {shortened(str(error))}; {way_out}"
+        return cls(message, kind_name, 1, is_expected=False)
 
 
 @contextmanager

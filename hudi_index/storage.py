@@ -8,6 +8,9 @@ Reading works on whatever pyarrow.fs opens by URI. `create` and `replace` need a
 mounted locally: a hard link refuses to overwrite, and a rename swaps. pyarrow has neither elsewhere: an
 object store has no rename, and pyarrow's HDFS answers a rename that was refused because the target exists
 by deleting the target. There both are refused rather than made unsafe.
+
+Whatever the file system refuses is raised as a `StorageError`, which names the file and the way out and is an
+OSError too: FileNotFoundError where there is no such file, PermissionError where it is denied.
 """
 
 from __future__ import annotations
@@ -27,7 +30,10 @@ from urllib.parse import quote, unquote
 import pyarrow as pa
 from pyarrow import fs
 
+from hudi_index.arguments import checked_location, checked_options
+from hudi_index.credentials import Credentials, Options, scrubbed, split_uri
 from hudi_index.errors import UnsupportedStorageError
+from hudi_index.storage_errors import StorageError, storage_error_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -55,12 +61,22 @@ class StoredFile:
 class Storage:
     """The files below `uri`. Paths given to its methods are relative, use `/` and are not URI-quoted.
 
-    Picklable: the file system itself is opened by whoever uses it first.
+    Picklable: the file system itself is opened by whoever uses it first. Whatever a URI is opened with, `uri`
+    and `uri_of` hold no credentials, and neither does the text of a Storage.
     """
 
     uri: str
-    options: Mapping[str, str] = field(default_factory=dict, hash=False)
+    options: Mapping[str, str] = field(default_factory=Options, hash=False)
     """Storage options in hudi-rs's words (`aws_region`, …), handed to hudi-rs as they are."""
+    credentials: Credentials = field(default_factory=Credentials, repr=False)
+    """What `uri` was opened with; only pyarrow is told."""
+
+    def __post_init__(self) -> None:
+        uri, credentials = split_uri(self.uri)
+        if credentials:
+            object.__setattr__(self, "uri", uri)
+            object.__setattr__(self, "credentials", credentials)
+        object.__setattr__(self, "options", Options(self.options))
 
     @classmethod
     def open(cls, location: str | Path, options: Mapping[str, str] | None = None) -> Storage:
@@ -68,25 +84,40 @@ class Storage:
 
         A URI is percent-quoted, a path is not: `file:///a%20b` and `/a b` are the same folder.
         """
-        local = location if isinstance(location, Path) else _local_path(location)
+        local = location if isinstance(location, Path) else _local_path(checked_location("path", location))
         uri = local.absolute().as_uri() if local else str(location)
-        return cls(uri.rstrip("/") if uri != "file:///" else uri, dict(options or {}))
+        uri, credentials = split_uri(uri)
+        known = Options(checked_options("options", options or {}))
+        return cls(uri.rstrip("/") if uri != "file:///" else uri, known, credentials)
 
     def __getstate__(self) -> dict[str, object]:
-        return {"uri": self.uri, "options": dict(self.options)}
+        return {"uri": self.uri, "options": self.options, "credentials": self.credentials}
 
     @cached_property
     def _opened(self) -> tuple[fs.FileSystem, str]:
         try:
-            filesystem, root = fs.FileSystem.from_uri(self.uri)
+            filesystem, root = fs.FileSystem.from_uri(self.credentials.added_to(self.uri))
         except pa.ArrowInvalid as error:
-            raise UnsupportedStorageError(uri=self.uri, operation="be opened", reason=str(error)) from error
+            # pyarrow repeats the URI it was given, in its own error too.
+            reason = self.scrubbed(str(error))
+            raise UnsupportedStorageError(uri=self.uri, operation="be opened", reason=reason) from None
+        except OSError as error:
+            found = storage_error_of(error, path=self.uri, operation="be opened")
+            if type(found) is not StorageError:
+                raise found from None
+            # No library for it on this machine: nothing was asked of the storage yet.
+            reason = self.scrubbed(found.reason)
+            raise UnsupportedStorageError(uri=self.uri, operation="be opened", reason=reason) from None
         return filesystem, root.rstrip("/")
 
     @property
     def filesystem(self) -> fs.FileSystem:
         """The pyarrow file system that holds the root."""
         return self._opened[0]
+
+    def scrubbed(self, text: str) -> str:
+        """What a library said about this storage, without the secrets that it was given."""
+        return scrubbed(text, (*self.credentials.secrets(), *Options(self.options).secrets()))
 
     def path_of(self, path: str = "") -> str:
         """`path` as `filesystem` names it."""
@@ -99,39 +130,61 @@ class Storage:
 
     def child(self, path: str) -> Storage:
         """The storage rooted at a folder of this one."""
-        return type(self)(self.uri_of(path), self.options)
+        return type(self)(self.uri_of(path), self.options, self.credentials)
+
+    @contextlib.contextmanager
+    def naming(self, path: str, operation: str) -> Iterator[None]:
+        """What the file system refuses inside becomes a StorageError that names `path`.
+
+        Args:
+            path: the file or folder that is worked on.
+            operation: what is done, to stand after "it can't": `be read`.
+        """
+        try:
+            yield
+        except StorageError:
+            raise
+        except (OSError, ValueError) as error:  # a ValueError is how a name with NUL is refused
+            if isinstance(error, ValueError) and not re.search("NUL|null byte", str(error)):
+                raise
+            raise storage_error_of(error, path=self.uri_of(path), operation=operation) from error
 
     def list(self, folder: str = "") -> list[StoredFile]:
         """What a folder holds directly, by name; nothing if there is no such folder."""
         selector = fs.FileSelector(self.path_of(folder), allow_not_found=True)
         now = datetime.now(timezone.utc)
+        with self.naming(folder, "be listed"):
+            infos = self.filesystem.get_file_info(selector)
         found = [
             StoredFile(info.base_name, info.size or 0, info.mtime or now, info.type == fs.FileType.Directory)
-            for info in self.filesystem.get_file_info(selector)
+            for info in infos
         ]
         return sorted(found, key=lambda file: file.name)
 
     def exists(self, path: str) -> bool:
         """Whether there is a file or folder at `path`."""
-        return self.filesystem.get_file_info(self.path_of(path)).type != fs.FileType.NotFound
+        with self.naming(path, "be looked at"):
+            return self.filesystem.get_file_info(self.path_of(path)).type != fs.FileType.NotFound
 
     def open_input(self, path: str) -> pa.NativeFile:
         """A file for random reading. Raises FileNotFoundError."""
-        return self.filesystem.open_input_file(self.path_of(path))
+        with self.naming(path, "be read"):
+            return self.filesystem.open_input_file(self.path_of(path))
 
     def read(self, path: str) -> bytes:
         """The whole content of a file. Raises FileNotFoundError."""
-        with self.open_input(path) as source:
+        with self.naming(path, "be read"), self.open_input(path) as source:
             return source.read()
 
     def open_output(self, path: str) -> pa.NativeFile:
         """A new file for writing in sequence; a half-written one may stay behind."""
-        self._make_folder_of(path)
-        return self.filesystem.open_output_stream(self.path_of(path))
+        with self.naming(path, "be written"):
+            self._make_folder_of(path)
+            return self.filesystem.open_output_stream(self.path_of(path))
 
     def write(self, path: str, data: bytes) -> None:
         """Write a whole file; a crash may leave half of it."""
-        with self.open_output(path) as sink:
+        with self.naming(path, "be written"), self.open_output(path) as sink:
             sink.write(data)
 
     def create(self, path: str, data: bytes) -> None:
@@ -139,9 +192,11 @@ class Storage:
         with self._temporary(path, data, "create a file only if it is absent") as temporary:
             try:
                 os.link(temporary, self.path_of(path))
+            except FileExistsError:
+                raise  # no failure but an answer: somebody was first
             except OSError as error:
                 if error.errno not in _NO_HARD_LINKS:
-                    raise
+                    raise storage_error_of(error, path=self.uri_of(path), operation="be created") from error
                 raise UnsupportedStorageError(
                     uri=self.uri,
                     operation="create a file only if it is absent",
@@ -150,17 +205,22 @@ class Storage:
 
     def replace(self, path: str, data: bytes) -> None:
         """Swap a file's content in one step; readers see the old or the new."""
-        with self._temporary(path, data, "replace a file in one step") as temporary:
+        with (
+            self._temporary(path, data, "replace a file in one step") as temporary,
+            self.naming(path, "be replaced"),
+        ):
             temporary.replace(self.path_of(path))
 
     def delete(self, path: str) -> None:
         """Remove a file; none there is fine."""
-        self._delete_quietly(self.path_of(path))
+        with contextlib.suppress(FileNotFoundError), self.naming(path, "be deleted"):
+            self.filesystem.delete_file(self.path_of(path))
 
     def delete_folder(self, folder: str) -> None:
         """Remove a folder with all it holds; none there is fine."""
         if self.exists(folder):
-            self.filesystem.delete_dir(self.path_of(folder))
+            with self.naming(folder, "be deleted"):
+                self.filesystem.delete_dir(self.path_of(folder))
 
     def _make_folder_of(self, path: str) -> None:
         self.filesystem.create_dir(self.path_of(path).rpartition("/")[0], recursive=True)
@@ -178,26 +238,24 @@ class Storage:
                 reason=f"pyarrow has no such step on {self.filesystem.type_name!r}; "
                 "keep the index on a locally mounted path",
             )
-        self._make_folder_of(path)
+        with self.naming(path, "be written"):
+            self._make_folder_of(path)
         place = Path(self.path_of(path))
         # A dot name with a foreign suffix: Hudi's readers take it for neither an instant nor a data file.
         # Not longer than the name it stands for may be, which some file systems limit to 255 bytes.
         temporary = place.parent / f".{uuid.uuid4().hex}{TEMPORARY_SUFFIX}"
         try:
-            with temporary.open("xb") as sink:
+            with self.naming(path, "be written"), temporary.open("xb") as sink:
                 sink.write(data)
                 sink.flush()
                 os.fsync(sink.fileno())
             yield temporary
         finally:
-            temporary.unlink(missing_ok=True)
-        _sync_folder(place.parent)
-
-    def _delete_quietly(self, path: str) -> None:
-        try:
-            self.filesystem.delete_file(path)
-        except FileNotFoundError:
-            return
+            # What may have denied the file may deny this as well: that it was denied is said once.
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+        with self.naming(path, "be written"):
+            _sync_folder(place.parent)
 
 
 def _local_path(location: str) -> Path | None:

@@ -2,6 +2,8 @@
 
 For jobs that no cluster is wanted for: Java is found, and Hudi's bundle is on the class path. The session is
 started when the job first needs it: one that finds nothing to do is over before Spark would be up.
+Everybody on this machine can read what stands behind `--conf`. Settings that nobody should read belong into a
+file, as a JSON object, that the environment variable HUDI_INDEX_SETTINGS names; it is removed once read.
 """
 
 from __future__ import annotations
@@ -10,8 +12,14 @@ import argparse
 import runpy
 import sys
 
-from hudi_index.spark.job import start_session_by
+from hudi_index.spark.job import private_settings, start_session_by
 from hudi_index.spark.session import local_session
+
+
+def _cores(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1")
+    return int(text)
 
 
 def _setting(text: str) -> tuple[str, str]:
@@ -23,14 +31,14 @@ def _setting(text: str) -> tuple[str, str]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cores", type=int, default=2, help="threads that run tasks")
+    parser.add_argument("--cores", type=_cores, default=2, help="threads that run tasks")
     parser.add_argument(
         "--conf", type=_setting, action="append", default=[], help="a Spark setting, KEY=VALUE"
     )
     parser.add_argument("job", help="the script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
     asked = parser.parse_args()
-    settings = {"spark.log.level": "WARN", **dict(asked.conf)}
+    settings = {"spark.log.level": "WARN", **dict(asked.conf), **private_settings()}
     start_session_by(lambda: local_session("hudi-index", cores=asked.cores, settings=settings))
     sys.argv = [asked.job, *asked.arguments]
     runpy.run_path(asked.job, run_name="__main__")

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from airflow.providers.common.compat.sdk import AirflowFailException, AirflowNotFoundException
+from airflow.providers.common.compat.sdk import (
+    AirflowFailException,
+    AirflowNotFoundException,
+    mask_secret,
+)
 from airflow.sdk import BaseHook
 
 from airflow_hudi_index.local_job import LocalJob
+from airflow_hudi_index.masking import (
+    mask_options,
+    mask_places,
+    mask_settings,
+    refuse_early_secrets,
+)
+from airflow_hudi_index.places import Places
+from hudi_index.credentials import Options, without_credentials
 from hudi_index.errors import HudiIndexError
 
 if TYPE_CHECKING:
@@ -32,60 +45,109 @@ RUN_MODES = (LOCAL, SPARK_SUBMIT)
 
 @dataclass(frozen=True)
 class ConnectionSettings:
-    """What a connection of type `hudi_index` says; without a connection, the defaults."""
+    """What a connection of type `hudi_index` says; without a connection, the defaults.
 
-    base_path: str | None = None
-    tables: Mapping[str, str] = field(default_factory=dict)
-    """Names of tables with their places."""
-    storage_options: Mapping[str, str] = field(default_factory=dict)
+    Its text shows no value that may be a secret.
+    """
+
+    places: Places = field(default_factory=Places)
+    storage_options: Mapping[str, str] = field(default_factory=Options)
     run_mode: str = LOCAL
     spark_conn_id: str = "spark_default"
-    spark_conf: Mapping[str, str] = field(default_factory=dict)
+    spark_conf: Mapping[str, str] = field(default_factory=Options)
     cores: int = 2
 
     @classmethod
     def of(cls, connection: Connection) -> ConnectionSettings:
-        """Read a connection. Raises AirflowFailException for a value that can't be."""
-        extra = connection.extra_dejson
-        run_mode = extra.get("run_mode") or LOCAL
+        """Read a connection, and have Airflow mask its secrets.
+
+        Raises:
+            AirflowFailException: for a value that can't be; the message has no part of it but its name.
+        """
+        extra = _Extra(connection)
+        base_path = connection.host or None
+        tables = extra.mapping("tables")
+        options, conf = extra.mapping("storage_options"), extra.mapping("spark_conf")
+        mask_options(options)
+        mask_settings(conf)
+        mask_places([*tables.values(), *([base_path] if base_path else [])])
+        run_mode = extra.text("run_mode") or LOCAL
         if run_mode not in RUN_MODES:
-            raise AirflowFailException(
-                f"connection {connection.conn_id}: run_mode {run_mode!r} is none of {', '.join(RUN_MODES)}"
-            )
+            raise extra.wrong("run_mode", f"is none of {', '.join(RUN_MODES)}")
         return cls(
-            base_path=connection.host or None,
-            tables=_mapping(connection, "tables"),
-            storage_options=_mapping(connection, "storage_options"),
+            places=Places(base_path, tables, extra.boolean("allow_absolute_paths")),
+            storage_options=Options(options),
             run_mode=run_mode,
-            spark_conn_id=extra.get("spark_conn_id") or "spark_default",
-            spark_conf=_mapping(connection, "spark_conf"),
-            cores=int(extra.get("cores") or 2),
+            spark_conn_id=extra.text("spark_conn_id") or "spark_default",
+            spark_conf=Options(conf),
+            cores=extra.count("cores") or 2,
         )
 
     def location_of(self, table: str) -> str:
-        """The place of a table: a path or URI as it is, a name by the catalog or under the base path."""
-        if table in self.tables:
-            return self.tables[table]
-        if "://" in table or table.startswith("/"):
-            return table
-        if self.base_path:
-            return f"{self.base_path.rstrip('/')}/{table}"
-        known = f"; it knows {', '.join(self.tables)}" if self.tables else ""
-        raise AirflowFailException(
-            f"table {table!r} is no absolute path and no URI, and the connection has no base path{known}"
-        )
+        """The place of a table, without credentials: see `Places.place_of`."""
+        return without_credentials(self.places.place_of(table))
 
 
-def _mapping(connection: Connection, name: str) -> dict[str, str]:
-    """An extra that is a JSON object, as one or as its text."""
-    value = connection.extra_dejson.get(name) or {}
-    try:
-        found = json.loads(value) if isinstance(value, str) else value
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise AirflowFailException(f"connection {connection.conn_id}: {name} is no JSON object: {value!r}")
-    return {str(key): str(each) for key, each in found.items()}
+class _Extra:
+    """A connection's extra, value by value. Errors name the field: what stands in it may be a secret."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._conn_id = connection.conn_id
+        try:
+            # Airflow's own reading takes what is no JSON for nothing.
+            found = json.loads(connection.extra) if connection.extra else {}
+        except json.JSONDecodeError as error:
+            # The error itself keeps the text.
+            at = f"line {error.lineno}, column {error.colno}"
+            raise self.wrong("extra", f"is no JSON, at {at}") from None
+        if not isinstance(found, dict):
+            raise self.wrong("extra", "is no JSON object")
+        mask_secret(found)
+        self._values: dict[str, Any] = found
+
+    def wrong(self, name: str, reason: str) -> AirflowFailException:
+        return AirflowFailException(f"connection {self._conn_id}: {name} {reason}")
+
+    def mapping(self, name: str) -> dict[str, str]:
+        """A JSON object, as one or as its text."""
+        value = self._values.get(name) or {}
+        try:
+            found = json.loads(value) if isinstance(value, str) else value
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise self.wrong(name, "is no JSON object")
+        return {str(key): _plain(each) for key, each in found.items()}
+
+    def text(self, name: str) -> str | None:
+        value = self._values.get(name)
+        if value is not None and not isinstance(value, str):
+            raise self.wrong(name, "is no text")
+        return value
+
+    def boolean(self, name: str) -> bool | None:
+        value = self._values.get(name)
+        known = {"true": True, "false": False, "": None, "none": None}
+        if str(value).lower() not in known:
+            raise self.wrong(name, "is neither true nor false")
+        return known[str(value).lower()]
+
+    def count(self, name: str) -> int | None:
+        """A whole number above zero."""
+        value = self._values.get(name)
+        if value is None or value == "":
+            return None
+        try:
+            number = math.nan if isinstance(value, bool) else float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not (number.is_integer() and number >= 1):
+            raise self.wrong(name, "is no whole number of 1 or more")
+        return int(number)
+
+
+def _plain(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class HudiIndexHook(BaseHook):
@@ -120,7 +182,11 @@ class HudiIndexHook(BaseHook):
             return ConnectionSettings()
 
     def location_of(self, table: str) -> str:
-        """The path or URI of a table."""
+        """The path or URI of a table, without credentials.
+
+        Raises:
+            InvalidOptionError: if it is no table of this connection, as one outside its base path.
+        """
         return self.settings.location_of(table)
 
     def get_conn(self) -> IndexedTable:
@@ -133,7 +199,7 @@ class HudiIndexHook(BaseHook):
         """A table, without a JVM. Raises NoSuchTableError."""
         from hudi_index import IndexedTable
 
-        return IndexedTable.open(self.location_of(table), self.settings.storage_options)
+        return IndexedTable.open(self.settings.places.place_of(table), self.settings.storage_options)
 
     def status(self, table: str) -> dict[str, Any]:
         """State, size and lag of a table's indexes."""
@@ -184,9 +250,10 @@ class HudiIndexHook(BaseHook):
     ) -> LocalJob:
         """Start a job in a process of its own on this machine, or join it if it runs there already."""
         job = LocalJob(folder)
-        settings = {**self.settings.spark_conf, **(conf or {})}
-        argv = command.on_this_machine(cores=cores or self.settings.cores, conf=settings)
-        if not job.start(argv, environment or {}):
+        settings = self._spark_settings(conf)
+        refuse_early_secrets(settings)
+        argv = command.on_this_machine(cores=cores or self.settings.cores)
+        if not job.start(argv, environment or {}, settings):
             self.log.info("the job of an earlier try is still running in %s: joining it", folder)
         return job
 
@@ -201,22 +268,32 @@ class HudiIndexHook(BaseHook):
         """A job for spark-submit, through the hook of Airflow's Spark provider; not started yet."""
         from airflow_hudi_index.submitted_job import SubmittedJob
 
-        settings = {**self.settings.spark_conf, **(conf or {})}
         return SubmittedJob.of(
-            command, spark_conn_id or self.settings.spark_conn_id, conf=settings, **options
+            command,
+            spark_conn_id or self.settings.spark_conn_id,
+            conf=self._spark_settings(conf),
+            **options,
         )
+
+    def _spark_settings(self, conf: Mapping[str, str] | None) -> dict[str, str]:
+        """The connection's, and over them those of a task."""
+        chosen = {**self.settings.spark_conf, **{name: _plain(value) for name, value in (conf or {}).items()}}
+        mask_settings(chosen)
+        return chosen
 
     def test_connection(self) -> tuple[bool, str]:
         """Open the connection's tables; tells their version, lag and indexes."""
         try:
-            settings = ConnectionSettings.of(self.get_connection(self.hudi_index_conn_id))
+            places = ConnectionSettings.of(self.get_connection(self.hudi_index_conn_id)).places
             if self.table is not None:
-                places = [self.table]
+                tried = [self.table]
             else:
-                places = list(settings.tables) or ([settings.base_path] if settings.base_path else [])
-            if not places:
+                tried = list(places.tables) or (
+                    [without_credentials(places.base_path)] if places.base_path else []
+                )
+            if not tried:
                 return True, "No table to open: give a base path or a catalog of tables to have one tried."
-            return True, "; ".join(self._described(place) for place in places)
+            return True, "; ".join(self._described(place) for place in tried)
         except (HudiIndexError, AirflowFailException, AirflowNotFoundException, OSError) as error:
             return False, str(error)
 

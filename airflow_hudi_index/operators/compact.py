@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_hudi_index.arguments import checked_names, checked_truth
 from airflow_hudi_index.job_command import JobCommand, argument
 from airflow_hudi_index.operators.job import HudiIndexJobOperator
 
@@ -25,7 +26,7 @@ class HudiCompactIndexesOperator(HudiIndexJobOperator):
     template_fields: Sequence[str] = (*HudiIndexJobOperator.template_fields, "partitions", "force")
 
     def __init__(
-        self, *, partitions: list[str] | None = None, force: bool | str = False, **kwargs: Any
+        self, *, partitions: str | list[str] | None = None, force: bool | str = False, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
         self.partitions = partitions
@@ -34,9 +35,7 @@ class HudiCompactIndexesOperator(HudiIndexJobOperator):
     @property
     def is_forced(self) -> bool:
         """`force`, which a template may have made a text."""
-        return (
-            self.force if isinstance(self.force, bool) else self.force.strip().lower() in ("true", "1", "yes")
-        )
+        return checked_truth("force", self.force)
 
     def needless(self, location: str) -> dict[str, Any] | None:
         """A report, if nothing is due."""
@@ -53,6 +52,7 @@ class HudiCompactIndexesOperator(HudiIndexJobOperator):
 
     def command(self, location: str) -> JobCommand:
         """The job."""
-        chosen = (argument("partition", each) for each in self.partitions or ())
+        named = checked_names("partitions", self.partitions) or ()
+        chosen = (argument("partition", each) for each in named)
         forced = ("--force",) if self.is_forced else ()
         return JobCommand("compact", "compact.py", (*self.common_arguments(location), *chosen, *forced))

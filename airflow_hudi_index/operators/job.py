@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.providers.common.compat.sdk import conf as airflow_conf
 from airflow.sdk import AssetAlias, BaseOperator
 
+from airflow_hudi_index.arguments import checked_number
 from airflow_hudi_index.assets import hudi_index_asset
 from airflow_hudi_index.hooks.hudi_index import RUN_MODES, SPARK_SUBMIT, HudiIndexHook
 from airflow_hudi_index.job_command import argument
 from airflow_hudi_index.lineage import lineage_of
 from airflow_hudi_index.links import JobLogLink, SparkUiLink, XComLink
 from airflow_hudi_index.local_job import LocalJob
+from airflow_hudi_index.masking import mask_settings
 from airflow_hudi_index.outcome import JobRefused, checked_report, summary_of
+from airflow_hudi_index.places import refuse_credentials, refuse_password
 from airflow_hudi_index.settings import report_url, task_folder, task_place
 from airflow_hudi_index.triggers.jobs import LocalJobTrigger
 from hudi_index.errors import UserError
@@ -115,6 +118,10 @@ class HudiIndexJobOperator(BaseOperator):
             raise ValueError(f"backend {backend!r} is none of {', '.join(BACKENDS)}")
         if deferrable and run_mode == SPARK_SUBMIT:
             raise ValueError("a spark_submit job can't be deferred: the Spark provider has no trigger for it")
+        refuse_credentials(table)
+        refuse_password("report_folder", report_folder)
+        checked_number("cores", cores, least=1, whole=True)
+        checked_number("poll_interval", poll_interval, above=True)
         self.table = table
         self.hudi_index_conn_id = hudi_index_conn_id
         self.backend = backend
@@ -166,10 +173,20 @@ class HudiIndexJobOperator(BaseOperator):
         chosen = (argument("backend", self.backend),) if self.backend != BACKENDS[0] else ()
         return (argument("table", location), *chosen)
 
+    def render_template_fields(self, context: Context, jinja_env: Any = None) -> None:
+        """Render, and have Airflow mask the secrets before it stores and shows what was rendered."""
+        super().render_template_fields(context, jinja_env)
+        mask_settings([self.conf, self.env_vars, self.submit_options])
+        try:
+            refuse_credentials(self.table)
+            refuse_password("report_folder", self.report_folder)
+        except UserError as error:
+            raise JobRefused(str(error)) from error
+
     def execute(self, context: Context) -> dict[str, Any]:
         """Run the job; returns its report."""
-        location = self.hook.location_of(self.table)
         try:
+            location = self.hook.location_of(self.table)
             report, command = self.needless(location), self.command(location)
         except UserError as error:
             raise JobRefused(str(error)) from error

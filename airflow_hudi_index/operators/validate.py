@@ -24,15 +24,16 @@ class HudiValidateIndexesOperator(HudiIndexJobOperator):
     """Compares what indexes answer with the full scan, and what they hold with their table.
 
     A difference fails the task, without a retry, with the evidence in the log and in the report behind the
-    link "Validation report". The indexes that were wrong are then invalid, so that no query uses them; a
-    REBUILD brings them back.
+    link "Validation report". The indexes that there is evidence against are then invalid, so that no query
+    uses them; a REBUILD brings them back. Conditions and queries may ask the rows of the table and nothing
+    else: each goes through `hudi_index.gate`, in the task and again in the job.
 
     Args:
         queries: how many queries to make up from the data. (templated)
         seconds: stop making up queries after that time. (templated)
         seed: another seed makes up other queries. (templated)
         where: conditions to ask as well. (templated)
-        sql: whole queries to ask as well; nothing but queries is taken. (templated)
+        sql: whole queries over the table, called `t`, to ask as well. (templated)
         sample: how many file groups to compare entry by entry. (templated)
         indexes: only these. (templated)
         quarantine: whether an index that was wrong becomes invalid.
@@ -62,10 +63,10 @@ class HudiValidateIndexesOperator(HudiIndexJobOperator):
         queries: int | str | None = None,
         seconds: float | str | None = None,
         seed: int | str | None = None,
-        where: list[str] | None = None,
-        sql: list[str] | None = None,
+        where: str | list[str] | None = None,
+        sql: str | list[str] | None = None,
         sample: int | str | None = None,
-        indexes: list[str] | None = None,
+        indexes: str | list[str] | None = None,
         quarantine: bool = True,
         **kwargs: Any,
     ) -> None:
@@ -80,15 +81,15 @@ class HudiValidateIndexesOperator(HudiIndexJobOperator):
         self.quarantine = quarantine
 
     def command(self, location: str) -> JobCommand:
-        """The job. Raises UserError for a condition or a query that is something else."""
-        for predicate in self.where or ():
+        """The job. Raises UserError for a condition or a query that is something else, before any Spark."""
+        for predicate in _texts(self.where):
             check_predicate(predicate)
-        for query in self.sql or ():
+        for query in _texts(self.sql):
             check_query(query)
         single = ("queries", "seconds", "seed", "sample")
         chosen = [argument(name, value) for name in single if (value := getattr(self, name)) is not None]
         for name, values in (("where", self.where), ("sql", self.sql), ("index", self.indexes)):
-            chosen += [argument(name, each) for each in values or ()]
+            chosen += [argument(name, each) for each in _texts(values)]
         chosen += [] if self.quarantine else ["--no-quarantine"]
         return JobCommand("validate", "validate.py", (*self.common_arguments(location), *chosen))
 
@@ -101,3 +102,8 @@ class HudiValidateIndexesOperator(HudiIndexJobOperator):
         place = task_place(context["ti"])
         self.leave_link(context, ValidationReportLink.key, report_url(place, "validation.html"))
         context["ti"].xcom_push("report", report)
+
+
+def _texts(given: str | list[str] | None) -> list[str]:
+    """One text is one, not its characters."""
+    return [given] if isinstance(given, str) else list(given or ())

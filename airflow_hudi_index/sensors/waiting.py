@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.common.compat.sdk import AirflowFailException, conf
 from airflow.sdk import BaseSensorOperator, PokeReturnValue
 
+from airflow_hudi_index.arguments import checked_number
 from airflow_hudi_index.hooks.hudi_index import HudiIndexHook
+from airflow_hudi_index.places import refuse_credentials
 from airflow_hudi_index.settings import poll_interval
 from hudi_index.errors import NoSuchTableError, UserError
 
@@ -45,6 +47,10 @@ class TableSensor(BaseSensorOperator):
         poke_interval: float | timedelta | None = None,
         **kwargs: Any,
     ) -> None:
+        refuse_credentials(table)
+        # A timeout that is not a number would never be over.
+        for name, value in (("poke_interval", poke_interval), ("timeout", kwargs.get("timeout"))):
+            checked_number(name, value)
         super().__init__(poke_interval=poll_interval() if poke_interval is None else poke_interval, **kwargs)
         self.table = table
         self.hudi_index_conn_id = hudi_index_conn_id
@@ -65,6 +71,14 @@ class TableSensor(BaseSensorOperator):
     def trigger(self, **where: Any) -> BaseTrigger:
         """What waits for it in the triggerer, given where the table is and how often to look."""
 
+    def render_template_fields(self, context: Context, jinja_env: Any = None) -> None:
+        """Render, and refuse credentials before Airflow stores and shows what was rendered."""
+        super().render_template_fields(context, jinja_env)
+        try:
+            refuse_credentials(self.table)
+        except UserError as error:
+            raise AirflowFailException(str(error)) from error
+
     def poke(self, context: Context) -> PokeReturnValue:  # noqa: ARG002  Airflow's
         """One look."""
         try:
@@ -83,9 +97,9 @@ class TableSensor(BaseSensorOperator):
         answer = self.poke(context)
         if not answer.is_done:
             trigger = self.trigger(
-                table=self.hook.location_of(self.table),
+                table=self.table,
                 poll_interval=self.poke_interval,
-                storage_options=dict(self.hook.settings.storage_options),
+                hudi_index_conn_id=self.hudi_index_conn_id,
             )
             timeout = timedelta(seconds=self.timeout)
             self.defer(trigger=trigger, method_name="execute_complete", timeout=timeout)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
-from airflow_hudi_index.commits import commits_after
+from airflow_hudi_index.arguments import checked_number
+from airflow_hudi_index.hooks.hudi_index import HudiIndexHook
+from airflow_hudi_index.places import refuse_credentials
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -30,12 +32,13 @@ class HudiCommitTrigger(BaseEventTrigger):
     crash may be told of twice.
 
     Args:
-        table: path or URI of the table.
+        table: path or URI of the table, or its name in the connection's catalog.
         after: only commits completed later, an instant or a moment in ISO 8601.
         partitions: only commits that wrote into one of these partitions.
         actions: only these actions; by default those that change what a table holds.
         poll_interval: seconds between two looks.
-        storage_options: how to reach the storage.
+        hudi_index_conn_id: the connection, which is looked up where the trigger runs: what a trigger is given
+            is stored, and no place for secrets.
         once: end with the first event, for a sensor.
     """
 
@@ -47,21 +50,23 @@ class HudiCommitTrigger(BaseEventTrigger):
         partitions: list[str] | None = None,
         actions: list[str] | None = None,
         poll_interval: float = 5.0,
-        storage_options: dict[str, str] | None = None,
+        hudi_index_conn_id: str = HudiIndexHook.default_conn_name,
         once: bool = False,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        refuse_credentials(table)
+        checked_number("poll_interval", poll_interval)
         self.table = table
         self.after = after
         self.partitions = partitions
         self.actions = actions
         self.poll_interval = poll_interval
-        self.storage_options = storage_options
+        self.hudi_index_conn_id = hudi_index_conn_id
         self.once = once
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Its class and arguments, as Airflow stores them."""
-        names = ("table", "after", "partitions", "actions", "poll_interval", "storage_options", "once")
+        names = ("table", "after", "partitions", "actions", "poll_interval", "hudi_index_conn_id", "once")
         return (
             f"{type(self).__module__}.{type(self).__qualname__}",
             {name: getattr(self, name) for name in names},
@@ -103,10 +108,10 @@ class HudiCommitTrigger(BaseEventTrigger):
             await asyncio.sleep(pause)
 
     def _look(self) -> list[dict[str, str]]:
-        from hudi_index import IndexedTable
-
-        table = IndexedTable.open(self.table, self.storage_options)
-        return commits_after(table, self.after, partitions=self.partitions, actions=self.actions)
+        # Anew each time: a connection may be mended meanwhile.
+        return HudiIndexHook(self.hudi_index_conn_id).commits_after(
+            self.table, self.after, partitions=self.partitions, actions=self.actions
+        )
 
     async def _remember(self, store: Any, seen: set[str]) -> None:
         if store is None:

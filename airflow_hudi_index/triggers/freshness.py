@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
+from airflow_hudi_index.arguments import checked_number
 from airflow_hudi_index.freshness import staleness
+from airflow_hudi_index.hooks.hudi_index import HudiIndexHook
+from airflow_hudi_index.places import refuse_credentials
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -21,10 +24,11 @@ class HudiIndexFreshTrigger(BaseTrigger):
     """Fires once, when the indexes of a table are fresh enough.
 
     Args:
-        table: path or URI of the table.
+        table: path or URI of the table, or its name in the connection's catalog.
         limits: what is fresh enough, as of `freshness.staleness`.
         poll_interval: seconds between two looks.
-        storage_options: how to reach the storage.
+        hudi_index_conn_id: the connection, which is looked up where the trigger runs: what a trigger is given
+            is stored, and no place for secrets.
     """
 
     def __init__(
@@ -33,17 +37,19 @@ class HudiIndexFreshTrigger(BaseTrigger):
         table: str,
         limits: dict[str, Any],
         poll_interval: float = 5.0,
-        storage_options: dict[str, str] | None = None,
+        hudi_index_conn_id: str = HudiIndexHook.default_conn_name,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        refuse_credentials(table)
+        checked_number("poll_interval", poll_interval)
         self.table = table
         self.limits = limits
         self.poll_interval = poll_interval
-        self.storage_options = storage_options
+        self.hudi_index_conn_id = hudi_index_conn_id
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Its class and arguments, as Airflow stores them."""
-        names = ("table", "limits", "poll_interval", "storage_options")
+        names = ("table", "limits", "poll_interval", "hudi_index_conn_id")
         return (
             f"{type(self).__module__}.{type(self).__qualname__}",
             {name: getattr(self, name) for name in names},
@@ -67,6 +73,4 @@ class HudiIndexFreshTrigger(BaseTrigger):
             await asyncio.sleep(pause)
 
     def _look(self) -> dict[str, Any]:
-        from hudi_index import IndexedTable
-
-        return IndexedTable.open(self.table, self.storage_options).status().as_dict()
+        return HudiIndexHook(self.hudi_index_conn_id).status(self.table)

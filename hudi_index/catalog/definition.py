@@ -38,10 +38,11 @@ from hudi_index.errors import (
     UnknownIndexKindError,
     UserError,
 )
+from hudi_index.predicate.canonical import with_columns
 from hudi_index.predicate.meaning import Meaning
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 __all__ = ["IndexDefinition", "IndexState", "Kind", "check_name"]
 
@@ -142,7 +143,7 @@ class IndexDefinition:
     name: str
     kind: Kind
     source_fields: tuple[str, ...]
-    """The columns read to build it, in order; `a.b` is field b of struct a."""
+    """The columns read to build it, in order, as the table spells them; `a.b` is field b of struct a."""
     expression: str | None = None
     """Spark SQL over the source fields, in canonical form; None for an index over the columns themselves."""
     options: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -206,6 +207,20 @@ class IndexDefinition:
     def with_state(self, state: IndexState, reason: str | None = None) -> IndexDefinition:
         """A copy in another state."""
         return replace(self, state=state, reason=reason)
+
+    def with_columns_as(self, spelling: Callable[[str], str]) -> IndexDefinition:
+        """A copy whose columns are spelled as a function spells them, in the expression as well."""
+        if self.expression is None:
+            return replace(self, source_fields=tuple(map(spelling, self.source_fields)))
+        read: dict[str, None] = {}
+
+        def spelled(path: tuple[str, ...]) -> tuple[str, ...]:
+            found = spelling(".".join(path))
+            read[found] = None
+            return tuple(found.split("."))
+
+        expression = with_columns(self.expression, spelled)
+        return replace(self, expression=expression, source_fields=tuple(read))
 
     def with_options(self, options: Mapping[str, str]) -> IndexDefinition:
         """A copy with these options set, the others as they are."""

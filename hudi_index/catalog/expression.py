@@ -1,7 +1,8 @@
 """An index expression: its canonical text, the columns it reads, and what can't be one.
 
 The canonical text and the columns come from `hudi_index.predicate.canonical`, so that an index and a query
-spell the same expression the same way. What is no expression of one row is refused, see `refusal.py`.
+spell the same expression the same way. An index keeps a value per row, so that value must come from the row
+alone and be the same at each look: what else a text holds is refused by the gate, `hudi_index.gate`.
 """
 
 from __future__ import annotations
@@ -11,8 +12,13 @@ from typing import TYPE_CHECKING
 
 from sqlglot import Token, TokenType
 
-from hudi_index.catalog.refusal import refuse_functions, refuse_nodes
-from hudi_index.errors import DdlSyntaxError, UnsupportedExpressionError
+from hudi_index.errors import (
+    DdlSyntaxError,
+    PredicateSyntaxError,
+    RefusedTextError,
+    UnsupportedExpressionError,
+)
+from hudi_index.gate import check_condition
 from hudi_index.predicate.canonical import (
     canonical_text,
     columns_of,
@@ -59,8 +65,15 @@ def parse_expression_tokens(text: str, tokens: Sequence[Token], *, end: int) -> 
             text=text, position=tokens[0].start, expected="an expression that is nested less deeply"
         ) from None
     source = text[tokens[0].start : tokens[-1].end + 1]
-    refuse_functions(text, tokens, source)
-    refuse_nodes(tree, source)
+    canonical = canonical_text(text, tokens, tree)
+    # The canonical text is what Spark gets to see.
+    try:
+        check_condition(canonical)
+    except RefusedTextError as error:
+        reason = f"{error.what}; {error.way_out}"
+        raise UnsupportedExpressionError(expression=source, reason=reason) from error
+    except PredicateSyntaxError as error:
+        raise DdlSyntaxError(text=text, position=tokens[0].start, expected=error.expected) from error
     columns: dict[str, str] = {}
     for path in columns_of(tree):
         name = column_path(path, source)
@@ -68,7 +81,7 @@ def parse_expression_tokens(text: str, tokens: Sequence[Token], *, end: int) -> 
     if not columns:
         raise UnsupportedExpressionError(expression=source, reason="it reads no column")
     is_column = all(is_name(token, text) or token.token_type == TokenType.DOT for token in tokens)
-    return IndexExpression(canonical_text(text, tokens, tree), tuple(columns.values()), is_column)
+    return IndexExpression(canonical, tuple(columns.values()), is_column)
 
 
 def column_path(parts: tuple[str, ...], source: str) -> str:

@@ -8,10 +8,10 @@ checked here and stored in one spelling, so equal options are equal texts.
 from __future__ import annotations
 
 import re
-import zoneinfo
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hudi_index.arguments import is_time_zone
 from hudi_index.errors import InvalidOptionError
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["OPTIONS", "Option", "checked_options", "known_options"]
 
 _ALL = ("column_stats", "bloom_filters", "record_index", "secondary_index", "bitmap")
-_OFFSET = re.compile(r"Z|(UTC|GMT|UT)?[+-](0?\d|1[0-8])(:[0-5]\d)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +58,7 @@ def _boolean(value: str) -> str:
 
 
 def _time_zone(value: str) -> str:
-    if _OFFSET.fullmatch(value):
-        return value
-    known = zoneinfo.available_timezones()
-    # A machine without a time zone database can't judge; Spark, which can, checks again.
-    if value in known or (not known and re.fullmatch(r"[A-Za-z][A-Za-z0-9_+/-]*", value)):
+    if is_time_zone(value):
         return value
     raise ValueError("a time zone such as 'Europe/Berlin', 'UTC' or '+02:00'")
 

@@ -64,8 +64,9 @@ def create_all(
             try:
                 others = [*asked, *state.definitions]
                 if not _is_there(definition, others, report, if_not_exists=if_not_exists):
-                    _refuse_overlap(definition, others)
-                    found = described(definition, state, executor)
+                    spelled = state.spelled(definition)
+                    _refuse_overlap(spelled, others)
+                    found = described(spelled, state, executor)
                     state.kind(found)  # refuses what can't be indexed
                     asked.append(found)
             except UserError as error:
@@ -129,7 +130,7 @@ def rebuild(storage: Storage, executor: Executor, name: str) -> JobReport:
     with report.phase("look"):
         old = catalog.load().definition_of(name)
         state = IndexedState.load(storage, MetadataTable.of(storage))
-        wanted = described(old, state, executor)
+        wanted = described(state.spelled(old), state, executor)
         stored = catalog.renew(wanted.with_state(IndexState.BUILDING))
     try:
         _build(storage, executor, report, [stored], again={stored.id})

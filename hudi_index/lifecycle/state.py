@@ -15,7 +15,7 @@ from hudi_index.lifecycle.job import Expression
 from hudi_index.metadata_table import MetadataTable, Reader
 from hudi_index.table import Snapshot, record_key_field
 from hudi_index.table.slices import parse_log_file
-from hudi_index.table.terms import spark_type, type_of
+from hudi_index.table.terms import spark_type, spelling_of, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -90,6 +90,16 @@ class IndexedState:
     def ready(self) -> list[IndexDefinition]:
         """The indexes that queries may use."""
         return [each for each in self.definitions if each.state is IndexState.READY]
+
+    def spelled(self, definition: IndexDefinition) -> IndexDefinition:
+        """The definition with its columns as the table spells them: SQL does not look at case.
+
+        Raises:
+            UnknownColumnError: the table has no such column.
+            AmbiguousColumnError: it has several that differ in case.
+            InvalidDefinitionError: two of its columns are the same one.
+        """
+        return definition.with_columns_as(lambda name: spelling_of(self.snapshot.schema, name))
 
     def types_of(self, definition: IndexDefinition) -> dict[str, pa.DataType]:
         """The types of its source fields. Raises UnknownColumnError."""

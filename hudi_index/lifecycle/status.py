@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from hudi_index.catalog import IndexState
+from hudi_index.errors import MissingSliceFileError
 from hudi_index.lifecycle.state import IndexedState
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.table.footer import row_count_of
@@ -109,7 +110,7 @@ def status(storage: Storage) -> TableStatus:
 def _rows_of(storage: Storage, slices: list[FileSlice]) -> int:
     def rows(path: str) -> int:
         # The table goes on meanwhile: a file that was cleaned is of a file group that is still uncovered.
-        with suppress(FileNotFoundError):
+        with suppress(MissingSliceFileError):
             return row_count_of(storage, path)
         return 0
 

@@ -24,6 +24,7 @@ from hudi_index.entries.schema import DELETED, ENTRY_SCHEMA, KEY, PARTITION, TYP
 from hudi_index.errors import EntryCorruptError, MissingFileError
 from hudi_index.metadata_table.commit_metadata import WriteStat
 from hudi_index.metadata_table.layout import base_file_name
+from hudi_index.storage_errors import NOT_DAMAGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -54,6 +55,7 @@ def write_base_file(
     path = f"{partition}/{name}"
     rows, last = 0, None
     with (
+        storage.naming(path, "be written"),
         storage.open_output(path) as sink,
         pq.ParquetWriter(
             sink,
@@ -98,6 +100,8 @@ class BaseFile:
             return cls(storage, stat.path, metadata, *_bounds(metadata))
         except FileNotFoundError:
             raise MissingFileError(path=uri) from None
+        except NOT_DAMAGE:
+            raise
         except (pa.ArrowException, OSError, struct.error) as error:
             raise EntryCorruptError(path=uri, reason=f"no Parquet footer ({error})") from error
 
@@ -128,6 +132,8 @@ class BaseFile:
                 found = file.read_row_group(group, columns=list(columns), use_threads=False)
         except FileNotFoundError:
             raise MissingFileError(path=self.storage.uri_of(self.path)) from None
+        except NOT_DAMAGE:
+            raise
         except (pa.ArrowException, OSError) as error:
             reason = f"row group {group} can't be read ({error})"
             raise EntryCorruptError(path=self.storage.uri_of(self.path), reason=reason) from error

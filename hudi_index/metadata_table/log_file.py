@@ -24,6 +24,7 @@ from hudi_index.entries.schema import DELETED, ENTRY_SCHEMA, KEY, avro_schema_of
 from hudi_index.errors import EntryCorruptError, MissingFileError
 from hudi_index.metadata_table.commit_metadata import WriteStat
 from hudi_index.metadata_table.layout import log_file_name
+from hudi_index.storage_errors import NOT_DAMAGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -91,6 +92,8 @@ def load_log_file(storage: Storage, stat: WriteStat) -> pa.Table:
         block = storage.read(stat.path)
     except FileNotFoundError:
         raise MissingFileError(path=uri) from None
+    except NOT_DAMAGE:
+        raise
     except OSError as error:
         raise EntryCorruptError(path=uri, reason=f"can't be read ({error})") from error
     if len(block) != stat.size or zlib.crc32(block) != stat.checksum:

@@ -5,17 +5,22 @@ from __future__ import annotations
 import base64
 import json
 import sys
+from contextlib import contextmanager
 from datetime import date, datetime, time
 from decimal import Decimal
 from io import TextIOWrapper
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudi_index.errors import InvalidOptionError
+from hudi_index.storage_errors import StorageError, storage_error_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["FORMATS", "plain_row", "write_rows"]
 
@@ -40,9 +45,9 @@ def write_rows(reader: pa.RecordBatchReader, kind: str, output: str | None) -> N
         return
     try:
         file = Path(output).open("wb")  # noqa: SIM115 - only opening it is in doubt
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a name with NUL is a ValueError
         raise InvalidOptionError(option="--output", value=output, reason=str(error)) from error
-    with file:
+    with _written(output), file:
         if kind == "parquet":
             _write_parquet(reader, file)
         elif kind == "arrow":
@@ -50,6 +55,16 @@ def write_rows(reader: pa.RecordBatchReader, kind: str, output: str | None) -> N
         else:
             with TextIOWrapper(file, encoding="utf-8", newline="") as sink:
                 _WRITERS[kind](reader, sink)
+
+
+@contextmanager
+def _written(output: str) -> Iterator[None]:
+    try:
+        yield
+    except StorageError:
+        raise
+    except OSError as error:
+        raise storage_error_of(error, path=output, operation="be written") from error
 
 
 def _write_parquet(reader: pa.RecordBatchReader, file: BinaryIO) -> None:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hudi_index.arguments import WrongTypeError, checked_texts
 from hudi_index.errors import InvalidOptionError, UnknownColumnError
 from hudi_index.planner.asking import Asking
 from hudi_index.planner.coverage import LAST_TIER, Coverage
@@ -65,6 +66,7 @@ def plan(
     *,
     as_of: str | None = None,
     time_zone: str = "UTC",
+    session: Session | None = None,
     snapshot: Snapshot | None = None,
     known: Snapshot | None = None,
     only: Collection[str] | None = None,
@@ -78,6 +80,7 @@ def plan(
             which bring their own session.
         as_of: The instant to read at, the latest if None.
         time_zone: That of the local times in a text.
+        session: What else gives a text its meaning, instead of its time zone alone.
         snapshot: The table as it is read, if that is decided already.
         known: The table as it was seen before: used again if it is still so.
         only: The indexes to ask, by name, also where that costs more than it saves; all that pay if None.
@@ -88,7 +91,9 @@ def plan(
         UnknownColumnError: it names a column that the table does not have.
     """
     seconds: dict[str, float] = {}
-    session = Session.of_text(time_zone) if isinstance(predicate, str) else predicate.session
+    if not isinstance(predicate, str):
+        session = predicate.session
+    session = session or Session.of_text(time_zone)
     with _timed(seconds, "snapshot"):
         snapshot = snapshot or Snapshot.load(storage, as_of, known=known)
     with _timed(seconds, "coverage"):
@@ -98,7 +103,7 @@ def plan(
         if isinstance(predicate, str):
             text = predicate
             schema = with_expressions(schema, coverage.expression_types, coverage.expression_names)
-            condition = bind(parse_predicate(text, time_zone=time_zone), schema)
+            condition = bind(parse_predicate(text, time_zone=session.zone), schema)
         else:
             text, condition = predicate.text, predicate.bound(schema, coverage.expression_trees)
         tree = tree_of(condition, time_zone=session.zone)
@@ -121,12 +126,20 @@ def files_to_query(
         UnknownColumnError: a column that the table does not have.
         InvalidOptionError: a domain whose values are not of the column's type.
     """
+    if not isinstance(column_domain, ColumnDomain):
+        raise WrongTypeError(option="column_domain", value=column_domain, expected="a ColumnDomain")
+    if isinstance(columns, str):
+        raise InvalidOptionError(option="columns", value=columns, reason="expected a list of column names")
+    columns = checked_texts("columns", columns)
     chosen = column_domain
     if not column_domain.is_none:
         domains = {name: column_domain.domains.get(name) for name in columns}
         chosen = ColumnDomain({name: domain for name, domain in domains.items() if domain is not None})
     snapshot = Snapshot.load(storage, as_of)
     schema = sql_schema(snapshot.schema_with_meta_columns)
+    for name in columns:
+        if schema.look_up(tuple(name.split("."))) is None:
+            raise UnknownColumnError(column=name, known=schema.paths())
     _check_domains(chosen, schema)
     coverage = Coverage.of(snapshot, metadata_table, schema, session=Session.of_text("UTC"))
     tree = tree_of_domains(chosen)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from hudi_index.arguments import WrongTypeError, checked_count, checked_texts
 from hudi_index.errors import (
     InvalidOptionError,
     MissingSliceFileError,
@@ -110,9 +111,10 @@ def scan(
         UnsupportedPredicateError: a part of the predicate can't be evaluated exactly as Spark would.
         UnsupportedTableError: a slice to read can only be merged by Spark.
     """
-    for name, value in (("limit", limit), ("threads", threads)):
-        if value is not None and value < (name == "threads"):
-            raise InvalidOptionError(option=name, value=value, reason="it is too small")
+    limit = None if limit is None else checked_count("limit", limit)
+    threads = checked_count("threads", threads, least=1)
+    if report is not None and not isinstance(report, ScanReport):
+        raise WrongTypeError(option="report", value=report, expected="a ScanReport")
     schema = _chosen(plan, columns)
     # A tree is a superset by itself, so row groups can be ruled out even where rows can't be filtered.
     tree = tree_of(plan.condition, time_zone=time_zone)
@@ -129,8 +131,9 @@ def _chosen(plan: ScanPlan, columns: Sequence[str] | None) -> pa.Schema:
     known = plan.snapshot.schema_with_meta_columns
     if columns is None:
         columns = plan.snapshot.schema.names
-    if isinstance(columns, str) or not columns:
-        raise InvalidOptionError(option="columns", value=columns, reason="it is a list of column names")
+    if isinstance(columns, str) or not checked_texts("columns", columns):
+        # A lone text is most likely several names with commas between.
+        raise InvalidOptionError(option="columns", value=columns, reason="expected a list of column names")
     names: dict[str, None] = {}
     for name in columns:
         names.update(dict.fromkeys(known.names if name == "*" else [_path_of(known, name)]))

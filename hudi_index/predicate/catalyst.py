@@ -271,7 +271,7 @@ def _literal(node: Node) -> Literal | Unknown:
     try:
         return Literal(_value(value, kind), kind)
     except (OverflowError, ValueError):
-        return _unknown(node, "such a value is not known here")
+        return Unknown(f"{value} of type {kind}", "such a value is not known here")
 
 
 def _value(value: Any, kind: SqlType) -> Any:

@@ -38,7 +38,7 @@ _MAX_DEPTH = 60
 """Changes between AND, OR and NOT on the way down a tree; what lies deeper is Unknown."""
 
 
-def parse_predicate(text: str, *, time_zone: str = "UTC") -> Expression:
+def parse_predicate(text: str, *, time_zone: str | SessionZone = "UTC") -> Expression:
     """The expression that a text means, its local times being in a time zone.
 
     Raises:
@@ -46,7 +46,7 @@ def parse_predicate(text: str, *, time_zone: str = "UTC") -> Expression:
     """
     try:
         tokens = _numbers_whole(tokens_of(text))
-        return _Reader(text, tokens, SessionZone(time_zone)).read()
+        return _Reader(text, tokens, SessionZone.of(time_zone)).read()
     except DdlSyntaxError as error:
         raise PredicateSyntaxError(
             text=error.text, position=error.position, expected=error.expected

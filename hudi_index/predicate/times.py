@@ -31,6 +31,11 @@ class SessionZone:
     is_known: bool = True
     """Whether the rules that Python has for a named zone are those that the query goes by."""
 
+    @classmethod
+    def of(cls, zone: str | SessionZone) -> SessionZone:
+        """A zone, perhaps given by its name."""
+        return cls(zone) if isinstance(zone, str) else zone
+
     @property
     def is_fixed(self) -> bool:
         """Whether local time and instant go up together, always by the same."""

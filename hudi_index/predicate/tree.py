@@ -105,8 +105,7 @@ def constraints_of(text: str, schema: Schema, *, time_zone: str) -> Tree:
 
 def tree_of(expression: Expression, *, time_zone: str | SessionZone) -> Tree:
     """What a bound expression asks of rows."""
-    zone = SessionZone(time_zone) if isinstance(time_zone, str) else time_zone
-    return _tree(without_negations(expression), zone)
+    return _tree(without_negations(expression), SessionZone.of(time_zone))
 
 
 def _tree(expression: Expression, zone: SessionZone) -> Tree:

@@ -6,6 +6,7 @@ that lives in the partition path alone, none that schema-on-read has renamed. Ev
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -13,6 +14,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from hudi_index.errors import UnsupportedTableError
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.planner import plan
+from hudi_index.predicate import Session
+from hudi_index.spark.file_index import NotPlannedWarning
 from hudi_index.table import UnreadablePartitionValueError
 
 if TYPE_CHECKING:
@@ -21,7 +24,16 @@ if TYPE_CHECKING:
 
 __all__ = ["read_base_files"]
 
-_TIME_ZONE = "spark.sql.session.timeZone"
+_MEANING = {
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.legacy.literal.pickMinimumPrecision": "true",
+    "spark.sql.legacy.timeParserPolicy": "EXCEPTION",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+}
+"""The defaults of settings that give the text of a predicate another meaning."""
 
 
 def read_base_files(spark: Any, storage: Storage, where: str, as_of: str | None) -> Any:
@@ -30,8 +42,14 @@ def read_base_files(spark: Any, storage: Storage, where: str, as_of: str | None)
     Raises:
         UnsupportedTableError: if the base files alone are not what Hudi would show.
     """
-    zone = str(spark.conf.get(_TIME_ZONE))
-    found = plan(MetadataTable.of(storage), storage, where, as_of=as_of, time_zone=zone)
+    zone = str(spark.conf.get("spark.sql.session.timeZone"))
+    other = [name for name, value in _MEANING.items() if spark.conf.get(name, value) != value]
+    if other:
+        message = f"can't plan a scan of {storage.uri}, everything is read: {other[0]} is not at its default"
+        warnings.warn(message, NotPlannedWarning, stacklevel=3)
+    # A text is read here as Spark's defaults have it; which zone data the server has, nobody says.
+    predicate, session = "true" if other else where, Session(zone, zone_data=None)
+    found = plan(MetadataTable.of(storage), storage, predicate, as_of=as_of, session=session)
     reason = _reason_against(found)
     if reason:
         hint = "read it from a session with a JVM, or with IndexedTable.scan"

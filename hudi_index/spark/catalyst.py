@@ -6,6 +6,7 @@ What is looked at node by node is looked at in the JVM (`CatalystTree.java`); on
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,11 @@ from hudi_index.predicate.meaning import key_of
 from hudi_index.predicate.session import Session, meaningful
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from hudi_index.predicate.session import Settings
 
-__all__ = ["TIME_ZONE", "Trees", "compiled", "in_session", "session_with"]
+__all__ = ["TIME_ZONE", "Trees", "active", "compiled", "in_session", "session_with"]
 
 TIME_ZONE = "spark.sql.session.timeZone"
 _TREE = "CatalystTree.java"
@@ -47,6 +50,19 @@ def compiled(gateway: Any, beneath: Any, source: str = _TREE) -> Any:
     loader = compiler.getClassLoader()
     _compiled.append((gateway, beneath, source, loader))
     return loader
+
+
+@contextmanager
+def active(session: SparkSession) -> Iterator[None]:
+    """Let this be the session whose settings parser and analyser go by, in this thread, for a while."""
+    jvm: Any = session.sparkContext._jvm
+    java = jvm.org.apache.spark.sql.SparkSession
+    before = java.getActiveSession()
+    java.setActiveSession(session._jsparkSession)
+    try:
+        yield
+    finally:
+        java.setActiveSession(before.get()) if before.isDefined() else java.clearActiveSession()
 
 
 class Trees:

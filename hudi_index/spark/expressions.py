@@ -23,12 +23,13 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from hudi_index.errors import StaleExpressionError, UnsupportedExpressionError
+from hudi_index.errors import RefusedTextError, StaleExpressionError, UnsupportedExpressionError
 from hudi_index.lifecycle.executor import ExpressionFacts
 from hudi_index.lifecycle.runs import Piece, pieces_of
 from hudi_index.lifecycle.tasks import as_changes, changes_of, rows_after, rows_before
 from hudi_index.predicate.meaning import Meaning, opaque_parts
-from hudi_index.spark.catalyst import TIME_ZONE, Trees, in_session, session_with
+from hudi_index.spark import gate
+from hudi_index.spark.catalyst import TIME_ZONE, Trees, active, in_session, session_with
 from hudi_index.table import RECORD_KEY, ROW_POSITION
 
 if TYPE_CHECKING:
@@ -79,8 +80,10 @@ def describe_expression(
     # An empty RDD, not an empty list: the optimizer leaves nothing of an expression over no rows.
     rows = spark.createDataFrame(spark.sparkContext.emptyRDD(), _spark_schema(schema))
     try:
-        value = in_session(rows, session_with(spark, noted, zone)).selectExpr(sql)
-    except PySparkException as error:
+        rows = in_session(rows, session_with(spark, noted, zone))
+        value = _with_column(rows, sql, "value").select("value")
+        gate.check_expression(rows, sql, value)
+    except (PySparkException, RefusedTextError) as error:
         reason = str(error).splitlines()[0]
         raise UnsupportedExpressionError(expression=sql, reason=f"Spark says: {reason}") from error
     plan = value._jdf.queryExecution().analyzed()
@@ -137,11 +140,15 @@ def with_expressions(spark: SparkSession, job: Job, rows: DataFrame) -> DataFram
     """
     for expression in job.expressions:
         session = session_with(spark, expression.meaning.settings, expression.time_zone)
-        rows = in_session(rows, session)
-        name = "`" + expression.column.replace("`", "``") + "`"
-        rows = rows.selectExpr("*", f"{expression.sql} AS {name}")
+        rows = _with_column(in_session(rows, session), expression.sql, expression.column)
         _refuse_other_meaning(spark, expression, rows)
     return rows
+
+
+def _with_column(rows: DataFrame, sql: str, name: str) -> DataFrame:
+    session = rows.sparkSession
+    with active(session):
+        return rows.withColumn(name, gate.expression(session, sql))
 
 
 def _refuse_other_meaning(spark: SparkSession, expression: Expression, rows: DataFrame) -> None:

@@ -1,24 +1,28 @@
 """What the scripts of `spark_jobs/` have in common: arguments, session, report, exit code.
 
 The last line on stdout is the report as JSON, `{"error": …}` if it failed; `--report` writes it to a file or
-URI as well. Exit codes: 0 fine, 1 our fault, 2 bad request, 3 validation failed, 4 conflict, retry.
+URI as well. Exit codes: 0 fine, 1 our fault, 2 bad request or something that a person has to mend first, 3
+validation failed, 4 conflict, retry. Tracebacks are for what nobody foresaw, or for `--debug`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 from urllib.parse import unquote
 
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from hudi_index.credentials import Options, is_secret, scrubbed, split_uri
 from hudi_index.engine import IndexedTable
-from hudi_index.errors import HudiIndexError, UserError
-from hudi_index.jobs import JobReport, progress_shown
+from hudi_index.errors import UserError
+from hudi_index.jobs import SETTINGS_VARIABLE, Failure, JobReport, progress_shown
 from hudi_index.spark.native import NativeIndexes
 from hudi_index.spark.session import DAEMON, DAEMON_SETTING, LateSession, spare_workers
 from hudi_index.storage import Storage
@@ -26,9 +30,18 @@ from hudi_index.storage import Storage
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Report", "checked_report", "job_parser", "native_of", "run_job", "start_session_by"]
+__all__ = [
+    "Report",
+    "checked_report",
+    "job_parser",
+    "native_of",
+    "private_settings",
+    "run_job",
+    "start_session_by",
+]
 
 _started_by: list[Callable[[], SparkSession]] = []
+_private: list[Options] = []
 
 
 class Report(Protocol):
@@ -54,12 +67,33 @@ def job_parser(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument(
         "--backend", choices=("engine", "native"), default="engine", help="our indexes, or Hudi's own"
     )
+    parser.add_argument("--debug", action="store_true", help="show where an error came from")
     return parser
 
 
 def native_of(table: IndexedTable, spark: SparkSession) -> NativeIndexes:
     """Hudi's own indexes of a job's table."""
     return NativeIndexes(spark, table.storage)
+
+
+def private_settings() -> Options:
+    """Spark settings that no command line shows, from the file that `HUDI_INDEX_SETTINGS` names.
+
+    The file is gone once it was read.
+    """
+    if not _private:
+        place = os.environ.pop(SETTINGS_VARIABLE, None)
+        file = Path(place) if place else None
+        try:
+            _private.append(Options(json.loads(file.read_text(encoding="utf-8")) if file else {}))
+        except (OSError, ValueError) as error:
+            # The text of the file stays out of the error, and out of what is printed with it.
+            reason = type(error).__name__
+            raise UserError(f"the settings in {place} can't be read: {reason}") from None
+        finally:
+            if file:
+                file.unlink(missing_ok=True)
+    return _private[0]
 
 
 def start_session_by(start: Callable[[], SparkSession]) -> None:
@@ -80,13 +114,13 @@ def run_job(
     try:
         report, code = _run(run, asked)
     except Exception as error:  # noqa: BLE001  whoever called reads the last line, whatever happened
-        report, code = _failure(error, asked.table)
+        report, code = _failure(error, asked)
     if asked.report:
         try:
             _keep(report, asked.report)
         except Exception as error:  # noqa: BLE001
             # A job that was done stays done, but somebody waits for a report that is not there.
-            failed, code_of_failure = _failure(error, asked.table)
+            failed, code_of_failure = _failure(error, asked)
             report, code = (report, code) if code else (failed, code_of_failure)
     sys.stdout.write(f"{report}\n")
     sys.stdout.flush()
@@ -96,6 +130,7 @@ def run_job(
 def _run(
     run: Callable[[IndexedTable, argparse.Namespace, SparkSession], Report], asked: argparse.Namespace
 ) -> tuple[str, int]:
+    private_settings()
     late = cast("SparkSession", LateSession(_started_by[-1])) if _started_by else None
     spark = late or _submitted_session()
     try:
@@ -112,14 +147,28 @@ def _submitted_session() -> SparkSession:
     # On a cluster the package may come with the job, too late for the daemon: see there.
     if str(settings.get("spark.master", "")).startswith("local") and not settings.contains(DAEMON_SETTING):
         builder = builder.config(DAEMON_SETTING, DAEMON)
+    builder = builder.config(map=dict(private_settings()))
     return spare_workers(builder.getOrCreate())
 
 
-def _failure(error: Exception, table: str) -> tuple[str, int]:
-    if not isinstance(error, HudiIndexError):
-        traceback.print_exception(error)
-    facts = {"error": str(error), "kind": type(error).__name__, "table": table}
-    return json.dumps(facts, sort_keys=True), error.exit_code if isinstance(error, HudiIndexError) else 1
+def _failure(error: Exception, asked: argparse.Namespace) -> tuple[str, int]:
+    place, credentials = split_uri(asked.table)
+    settings = _private[0] if _private else Options()
+    secrets = [value for name, value in settings.items() if is_secret(name, value)]
+
+    def shown(text: str) -> str:
+        return scrubbed(text, (*credentials.secrets(), *secrets))
+
+    failure = Failure.of(error)
+    if asked.debug or not failure.is_expected:
+        sys.stderr.write(shown("".join(traceback.format_exception(error))))
+    facts = {
+        "error": shown(failure.message),
+        "kind": failure.kind,
+        "exit_code": failure.exit_code,
+        "table": place,
+    }
+    return json.dumps(facts, sort_keys=True), failure.exit_code
 
 
 def _keep(report: str, location: str) -> None:

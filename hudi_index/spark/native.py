@@ -21,22 +21,22 @@ from hudi_index.errors import HudiIndexError, InvalidOptionError, UserError
 from hudi_index.jobs import JobReport
 from hudi_index.lifecycle.native_status import METADATA, native_status
 from hudi_index.predicate.tokens import quoted_name
+from hudi_index.spark import gate
 from hudi_index.spark.parity import (
     ORACLE,
     compare_predicates,
     compare_rows,
-    refuse_taken_view,
     refuse_without_hudi,
     session_settings,
 )
-from hudi_index.spark.query_parity import AT_ONCE, note_difference
+from hudi_index.spark.query_parity import AT_ONCE, answer_of, note_difference
 from hudi_index.storage import Storage
 from hudi_index.table import Snapshot, TableConfig
 from hudi_index.validation.in_process import new_result, values_by_reading
 from hudi_index.validation.literals import column_text, hostile_values, literal_of
 from hudi_index.validation.queries import PREDICATE, Subject, given_queries, made_queries
 from hudi_index.validation.report import FAILED, IndexResult, QueryResult, ValidationReport
-from hudi_index.validation.validate import Request, within_budget
+from hudi_index.validation.validate import Request, check_texts, within_budget
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -198,8 +198,7 @@ class NativeIndexes:
         """Ask queries with Hudi's data skipping on and off; the report names the rows that it loses."""
         refuse_without_hudi(self.spark)
         request = request or Request(**wanted)
-        if request.sql:
-            refuse_taken_view(self.spark, request.view)
+        check_texts(request)
         report = ValidationReport(self.storage.uri, backend="native", seed=request.seed)
         with report.phase("look"):
             snapshot = Snapshot.load(self.storage)
@@ -291,19 +290,13 @@ class NativeIndexes:
         return self.spark.read.format("hudi").options(**settings).load(self.storage.uri)
 
     def _answer(self, query: Query, request: Request, settings: Mapping[str, str]) -> DataFrame:
-        if query.form == PREDICATE:
-            return self._frame(settings).where(query.text)
-        self._frame(settings).createOrReplaceTempView(request.view)
-        try:
-            return self.spark.sql(query.text)
-        finally:
-            self.spark.catalog.dropTempView(request.view)
+        return answer_of(self._frame(settings), query, request)
 
     def _files(self, query: Query, settings: Mapping[str, str]) -> int | None:
         """How many files Spark plans to read; None if it does not say."""
         if query.form != PREDICATE:
             return None
-        plan = self._frame(settings).where(query.text)._jdf.queryExecution().executedPlan()
+        plan = gate.filtered(self._frame(settings), query.text)._jdf.queryExecution().executedPlan()
         leaf = plan.collectLeaves().head()
         if not leaf.getClass().getSimpleName().startswith("FileSourceScan"):
             return None

@@ -16,6 +16,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import Window, functions
 
 from hudi_index.errors import UserError
+from hudi_index.spark import gate
 from hudi_index.spark.session import HUDI_BUNDLE
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ __all__ = [
     "RowDifference",
     "compare_predicates",
     "compare_rows",
-    "refuse_taken_view",
     "refuse_without_hudi",
     "session_settings",
 ]
@@ -88,13 +88,6 @@ def refuse_without_hudi(spark: SparkSession) -> None:
         ) from error
 
 
-def refuse_taken_view(spark: SparkSession, view: str) -> None:
-    """Raises UserError where a view for whole statements would take the place of somebody's own."""
-    taken = [each.name for each in spark.catalog.listTables() if each.isTemporary]
-    if view.lower() in map(str.lower, taken):
-        raise UserError(f"the session has a view {view!r} already: name another one for the table, view=…")
-
-
 def compare_rows(pruned: DataFrame, full: DataFrame, *, limit: int) -> RowDifference:
     """Compare two answers to one question."""
     return _compared(_texts(pruned, 0, 1).unionAll(_texts(full, 1, 0)), 1, limit)[0]
@@ -111,8 +104,9 @@ def compare_predicates(
         predicates: Of the same columns, each computed from one row alone.
         limit: Most rows that are named.
     """
+    spark = full.sparkSession
     matching = functions.array(
-        *(functions.when(functions.expr(f"({text})"), place) for place, text in enumerate(predicates))
+        *(functions.when(gate.expression(spark, text), place) for place, text in enumerate(predicates))
     )
     found = functions.filter(matching, lambda place: place.isNotNull())
     asked = functions.explode(functions.when(functions.size(found) > 0, found))

@@ -7,7 +7,6 @@ answers all. What fails that way is asked again by itself, over a new look at th
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -15,11 +14,11 @@ from pyspark.errors import PySparkException
 
 from hudi_index.catalog import Catalog
 from hudi_index.errors import HudiIndexError, UserError
+from hudi_index.spark import gate
 from hudi_index.spark.parity import (
     ORACLE,
     compare_predicates,
     compare_rows,
-    refuse_taken_view,
     refuse_without_hudi,
     session_settings,
 )
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from hudi_index.validation.report import QueryResult
     from hudi_index.validation.validate import Request
 
-__all__ = ["AT_ONCE", "answers", "note_difference"]
+__all__ = ["AT_ONCE", "answer_of", "answers", "note_difference"]
 
 AT_ONCE = 10
 """Predicates that share a scan: more would make plans that take Spark longer than the scans they save."""
@@ -54,8 +53,6 @@ def answers(
     source = iter(queries)
     while chunk := list(islice(source, AT_ONCE)):
         refuse_without_hudi(spark)
-        if any(query.form != PREDICATE for query in chunk):
-            refuse_taken_view(spark, request.view)
         with session_settings(spark, ORACLE):
             together = _together(spark, storage, chunk, request)
             found = [together.get(query) or _alone(spark, storage, query, request) for query in chunk]
@@ -78,7 +75,7 @@ def _together(
     try:
         readings = Readings(spark, storage)
         prunings = [readings.pruned(query.only) for query in asked]
-        rows = [frame.where(query.text) for (frame, _), query in zip(prunings, asked, strict=True)]
+        rows = [gate.filtered(frame, query.text) for (frame, _), query in zip(prunings, asked, strict=True)]
         texts = [query.text for query in asked]
         compared = compare_predicates(rows, readings.full, texts, limit=request.limit)
     except (PySparkException, HudiIndexError):
@@ -105,8 +102,8 @@ def _alone(spark: SparkSession, storage: Storage, query: Query, request: Request
         try:
             readings = Readings(spark, storage)
             pruned, planner = readings.pruned(query.only)
-            with _answers(spark, query, request, pruned, readings.full) as (mine, oracle):
-                found = compare_rows(mine, oracle, limit=request.limit)
+            mine, oracle = (answer_of(frame, query, request) for frame in (pruned, readings.full))
+            found = compare_rows(mine, oracle, limit=request.limit)
         except (PySparkException, HudiIndexError) as error:
             # Files may have been cleaned under the query: look again, once.
             result.result, result.reason = FAILED, str(error).splitlines()[0]
@@ -133,19 +130,8 @@ def _note_plan(result: QueryResult, planner: FilePlanner) -> None:
         note_plan(result, planner.last.plan)
 
 
-@contextmanager
-def _answers(
-    spark: SparkSession, query: Query, request: Request, pruned: DataFrame, full: DataFrame
-) -> Iterator[tuple[DataFrame, DataFrame]]:
-    """The query with indexes and without, as DataFrames that have not run yet."""
+def answer_of(frame: DataFrame, query: Query, request: Request) -> DataFrame:
+    """The answer that some rows give to a query, not computed yet. Raises RefusedTextError."""
     if query.form == PREDICATE:
-        yield pruned.where(query.text), full.where(query.text)
-        return
-    found = []
-    try:
-        for frame in (pruned, full):
-            frame.createOrReplaceTempView(request.view)
-            found.append(spark.sql(query.text))
-        yield found[0], found[1]
-    finally:
-        spark.catalog.dropTempView(request.view)
+        return gate.filtered(frame, query.text)
+    return gate.query(frame, query.text, view=request.view)

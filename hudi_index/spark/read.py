@@ -15,15 +15,20 @@ from typing import TYPE_CHECKING, Any, cast
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame
 
+from hudi_index.arguments import checked_text
+from hudi_index.credentials import without_credentials
 from hudi_index.errors import (
     ConflictError,
     CorruptError,
     InvalidOptionError,
+    TableFileError,
     UnsupportedTableError,
     UserError,
 )
+from hudi_index.gate import check_condition
 from hudi_index.spark.base_files import read_base_files
 from hudi_index.spark.file_index import FilePlanner, index_factory
+from hudi_index.spark.gate import filtered
 from hudi_index.storage import Storage
 from hudi_index.table import Snapshot, TableConfig
 
@@ -86,30 +91,35 @@ def read_indexed(
         InvalidOptionError: an option that contradicts what this function does.
         NoJvmError: Spark Connect, and no `where`.
     """
+    if where is not None:
+        checked_text("where", where, "one predicate, as a text")
     storage = Storage.open(path, storage_options)
     TableConfig.load(storage)
+    # Hadoop takes no credentials from a URI, and Spark shows in its plans what it is given.
+    path = without_credentials(str(path))
     settings = _reader_options(as_of, options)
     if not hasattr(spark, "_jsparkSession"):
         if where is None:
-            raise NoJvmError(path=str(path))
+            raise NoJvmError(path=path)
+        check_condition(where)
         return cast("DataFrame", read_base_files(spark, storage, where, as_of))
     planner = FilePlanner(storage, as_of, strict)
-    frame = spark.read.format("hudi").options(**settings).load(str(path))
+    frame = spark.read.format("hudi").options(**settings).load(path)
     relation = _relation_of(frame, storage)
     if relation is None:
-        return frame if where is None else frame.where(where)
+        return frame if where is None else filtered(frame, where)
     # As close as can be to the moment that Hudi looked; what can't be seen now is tried again at planning.
-    with contextlib.suppress(ConflictError, CorruptError, OSError):
+    with contextlib.suppress(ConflictError, CorruptError, TableFileError, OSError):
         _ = planner.snapshot
     gateway = spark.sparkContext._gateway
     factory = index_factory(gateway, relation.location())
     if where is not None:
         index = factory.over(relation.location(), None, strict)
-        filtered = frame.where(where)._jdf.queryExecution().analyzed()
-        answer = json.loads(planner.apply(index.request(filtered.condition(), filtered.child().output())))
+        chosen = filtered(frame, where)._jdf.queryExecution().analyzed()
+        answer = json.loads(planner.apply(index.request(chosen.condition(), chosen.child().output())))
         if "error" in answer:
             raise UserError(f"can't plan {where!r} over {storage.uri}:\n{answer['error']}")
-        return _frame_over(frame, relation, index.planned(answer["keep"] or "")).where(where)
+        return filtered(_frame_over(frame, relation, index.planned(answer["keep"] or "")), where)
     ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
     return _frame_over(frame, relation, factory.over(relation.location(), planner, strict))
 
@@ -157,7 +167,7 @@ def _reader_options(as_of: str | None, options: Mapping[str, str]) -> dict[str, 
             raise InvalidOptionError(option=name, value=value, reason="say as_of=… instead")
     if as_of is None:
         return {**options, **_FIXED}
-    if not _INSTANT.fullmatch(as_of):
+    if not _INSTANT.fullmatch(checked_text("as_of", as_of, "an instant, as a text")):
         reason = "an instant is yyyyMMddHHmmss or yyyyMMddHHmmssSSS"
         raise InvalidOptionError(option="as_of", value=as_of, reason=reason)
     return {**options, **_FIXED, _AS_OF: as_of}

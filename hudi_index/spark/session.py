@@ -6,8 +6,10 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from hudi_index.credentials import is_secret
 from hudi_index.spark.java import ensure_java
 from hudi_index.spark.trust import trust_options
 
@@ -58,16 +60,19 @@ _SETTINGS = {
 def local_session(
     name: str = "hudi-index", *, cores: int = 2, settings: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """The session of this process, started if need be, with Java found and Hudi on its class path."""
+    """The session of this process, started if need be, with Java found and Hudi on its class path.
+
+    Settings that hold a secret, by their name or by a password in a URI, are told to Spark once Java runs:
+    pyspark puts the others on Java's command line, which everybody on this machine can read.
+    """
     java = ensure_java()
     # Workers would otherwise run whatever `python3` the PATH finds, without our packages.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master(f"local[{cores}]").appName(name)
-    chosen = {**_SETTINGS, **(settings or {})}
+    chosen = {"spark.master": f"local[{cores}]", "spark.app.name": name, **_SETTINGS, **(settings or {})}
     chosen[_JVM_OPTIONS] = f"{chosen[_JVM_OPTIONS]} {trust_options(java)}".strip()
-    for key, value in chosen.items():
-        builder = builder.config(key, value)
-    return spare_workers(builder.getOrCreate())
+    shown = [(key, value) for key, value in chosen.items() if not is_secret(key, value)]
+    SparkContext._ensure_initialized(conf=SparkConf().setAll(shown))
+    return spare_workers(SparkSession.builder.config(map=dict(chosen)).getOrCreate())
 
 
 def spare_workers(spark: SparkSession) -> SparkSession:

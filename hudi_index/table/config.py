@@ -11,6 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from hudi_index.errors import NoSuchTableError, UnsupportedTableError
+from hudi_index.storage_errors import StoragePlaceError
 from hudi_index.table.properties import parse_properties
 
 if TYPE_CHECKING:
@@ -174,6 +175,8 @@ def _load_properties(storage: Storage) -> dict[str, str]:
         return parse_properties(storage.read(_PROPERTIES))
     except FileNotFoundError:
         pass
+    except StoragePlaceError as error:
+        raise NoSuchTableError(uri=storage.uri, reason=error.reason) from error
     try:
         # Hudi swaps the file by way of a backup, so for a moment there may be only the backup.
         return parse_properties(storage.read(_BACKUP))

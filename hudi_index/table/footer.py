@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudi_index.errors import MissingSliceFileError
+from hudi_index.table.damage import naming_table_file
 from hudi_index.table.partitions import UnreadablePartitionValueError
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def _path_values_of(
 
 def _footer_of(storage: Storage, path: str) -> Any:
     try:
-        with storage.open_input(path) as source:
+        with naming_table_file(storage, path), storage.open_input(path) as source:
             return pq.read_metadata(source)
     except FileNotFoundError as error:
         raise MissingSliceFileError(

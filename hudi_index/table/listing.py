@@ -15,16 +15,19 @@ partition fields of a custom key generator at all (test_custom_key_generator_is_
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyarrow import fs
 
+from hudi_index.storage_errors import StoragePlaceError
 from hudi_index.table.slices import (
     BASE_SUFFIX,
     BaseFile,
@@ -60,34 +63,46 @@ def list_partitions(storage: Storage, known: Listing | None = None) -> Listing:
             costs a call each: a base file never changes under its name.
     """
     if isinstance(storage.filesystem, fs.LocalFileSystem):
-        found = _list_local(storage.path_of(), known or {})
+        found = _list_local(storage, known or {})
     else:
         found = _list_far(storage)
     return {path: files for path, files in found.items() if any(map(_is_metadata, files))}
 
 
-def _list_local(root: str, known: Listing) -> dict[str, dict[str, tuple[int, int]]]:
+def _list_local(storage: Storage, known: Listing) -> dict[str, dict[str, tuple[int, int]]]:
+    root = storage.path_of()
     found: dict[str, dict[str, tuple[int, int]]] = {}
     folders = [""]
     while folders:
         folder = folders.pop()
         before = known.get(folder, {})
         files = found[folder] = {}
-        try:
-            entries = os.scandir(f"{root}/{folder}")
-        except FileNotFoundError:
-            continue
-        with entries:
+        with (
+            contextlib.suppress(FileNotFoundError),
+            storage.naming(folder, "be listed"),
+            os.scandir(f"{root}/{folder}") as entries,
+        ):
             for entry in entries:
                 name = entry.name
                 if entry.is_dir():
                     if folder or name != _TABLE_METADATA:
+                        _refuse_circle(storage, entry, folder)
                         folders.append(f"{folder}/{name}" if folder else name)
                 elif name in before and name.endswith(BASE_SUFFIX):
                     files[name] = before[name]
                 elif not name.endswith(".crc") and (facts := _facts_of(entry)):
                     files[name] = facts
     return found
+
+
+def _refuse_circle(storage: Storage, entry: os.DirEntry[str], folder: str) -> None:
+    """Raise StoragePlaceError for a link to a folder that it is in itself: listing would not end."""
+    if entry.is_symlink():
+        here = Path(entry.path).parent.resolve()
+        if Path(entry.path).resolve() in (here, *here.parents):
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            reason = "it is a link to a folder that it is in itself"
+            raise StoragePlaceError(path=storage.uri_of(path), operation="be listed", reason=reason)
 
 
 def _facts_of(entry: os.DirEntry[str]) -> tuple[int, int] | None:
@@ -101,7 +116,8 @@ def _facts_of(entry: os.DirEntry[str]) -> tuple[int, int] | None:
 
 def _list_far(storage: Storage) -> dict[str, dict[str, tuple[int, int]]]:
     root = storage.path_of()
-    top = storage.filesystem.get_file_info(fs.FileSelector(root, allow_not_found=True))
+    with storage.naming("", "be listed"):
+        top = storage.filesystem.get_file_info(fs.FileSelector(root, allow_not_found=True))
     found: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
     _add_files(found, top, root)
     folders = [
@@ -115,7 +131,8 @@ def _list_far(storage: Storage) -> dict[str, dict[str, tuple[int, int]]]:
 
 def _list_below(storage: Storage, folder: str) -> list[fs.FileInfo]:
     selector = fs.FileSelector(folder, recursive=True, allow_not_found=True)
-    found: list[fs.FileInfo] = storage.filesystem.get_file_info(selector)
+    with storage.naming(folder.removeprefix(f"{storage.path_of()}/"), "be listed"):
+        found: list[fs.FileInfo] = storage.filesystem.get_file_info(selector)
     return found
 
 

@@ -19,6 +19,7 @@ from pyarrow import fs
 from hudi_index.errors import MissingSliceFileError
 from hudi_index.predicate import AllOf, AnyOf, Constraint, Domain, Marker, Never, Range
 from hudi_index.predicate.domain import Bound
+from hudi_index.table.damage import naming_table_file
 from hudi_index.table.footer import Footer
 from hudi_index.table.terms import type_of
 
@@ -101,7 +102,9 @@ class BaseFileRows:
         # One request for all columns of a row group, where each request is a journey.
         is_far = not isinstance(storage.filesystem, fs.LocalFileSystem)
         source: Any = self._source
-        self._file = pq.ParquetFile(source, pre_buffer=is_far, coerce_int96_timestamp_unit="us")
+        self._storage, self._path = storage, path
+        with naming_table_file(storage, path):
+            self._file = pq.ParquetFile(source, pre_buffer=is_far, coerce_int96_timestamp_unit="us")
         self._constants: dict[str, Any] = shape.partitions.values_of(file_slice.group.partition_path)
 
     def close(self) -> None:
@@ -167,9 +170,10 @@ class BaseFileRows:
         stored = [
             path for path in paths if path not in self._constants and _stored_type(schema, path) is not None
         ]
-        for batch in self._file.iter_batches(_BATCH_ROWS, row_groups=[group.number], columns=stored):
-            arrays = [self._array(batch, path) for path in paths]
-            yield pa.RecordBatch.from_arrays(arrays, names=list(paths))
+        with naming_table_file(self._storage, self._path):
+            for batch in self._file.iter_batches(_BATCH_ROWS, row_groups=[group.number], columns=stored):
+                arrays = [self._array(batch, path) for path in paths]
+                yield pa.RecordBatch.from_arrays(arrays, names=list(paths))
 
     def _array(self, batch: pa.RecordBatch, path: str) -> Any:
         kind: Any = type_of(self._shape.columns_with_meta, path)

@@ -18,7 +18,15 @@ import pyarrow.parquet as pq
 from hudi import HudiReadOptions, HudiTableBuilder
 from pyarrow import fs
 
-from hudi_index.errors import MissingSliceFileError, UnknownColumnError, UnsupportedTableError
+from hudi_index.errors import (
+    HudiIndexError,
+    MissingSliceFileError,
+    TableFileError,
+    UnknownColumnError,
+    UnsupportedTableError,
+)
+from hudi_index.storage_errors import shortened
+from hudi_index.table.damage import naming_table_file
 from hudi_index.table.footer import Footer, footer_statistics, row_count_of
 from hudi_index.table.readers import SliceReader, slice_reader_of
 from hudi_index.table.record_keys import RECORD_KEY, record_keys_of
@@ -107,9 +115,18 @@ class TableReader:
             yield from reader.read_file_slice_from_paths_stream(
                 file_slice.base_path or "", list(file_slice.log_paths), asked
             )
-        except Exception:
-            self._refuse_missing_files(file_slice)
+        except HudiIndexError:
             raise
+        except Exception as error:
+            self._refuse_missing_files(file_slice)
+            raise self._damage_of(file_slice, error) from error
+
+    def _damage_of(self, file_slice: FileSlice, error: Exception) -> TableFileError:
+        """What hudi-rs could not read, which it does not name."""
+        if file_slice.base_path is not None:
+            row_count_of(self.storage, file_slice.base_path)  # names the base file if it is to blame
+        names = ", ".join(map(self.storage.uri_of, file_slice.log_paths or file_slice.paths))
+        return TableFileError(path=names, reason=f"hudi-rs can't read it ({shortened(str(error))})")
 
     def _stream_base(self, path: str, projection: Sequence[str]) -> Iterator[pa.RecordBatch] | None:
         """The rows of a base file as they stand there; None unless its columns have the table's types.
@@ -117,7 +134,8 @@ class TableReader:
         Nothing is merged then and nothing converted, and pyarrow opens a file in half the time.
         """
         try:
-            file = pq.ParquetFile(self.storage.open_input(path))
+            with naming_table_file(self.storage, path):
+                file = pq.ParquetFile(self.storage.open_input(path))
         except FileNotFoundError:
             return None  # hudi-rs finds it missing as well, and the error is made there
         stored, known = file.schema_arrow, self.shape.columns_with_meta
@@ -125,7 +143,11 @@ class TableReader:
             places = stored.get_all_field_indices(name)
             if "." in name or len(places) != 1 or stored.field(places[0]).type != known.field(name).type:
                 return None
-        return file.iter_batches(_BATCH_ROWS, columns=list(projection), use_threads=False)
+        return self._named(path, file.iter_batches(_BATCH_ROWS, columns=list(projection), use_threads=False))
+
+    def _named(self, path: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with naming_table_file(self.storage, path):
+            yield from batches
 
     def _open_reader(self, as_of: str | None) -> HudiFileGroupReader:
         table = {}
@@ -139,7 +161,8 @@ class TableReader:
         """Which of some slices can't be read any more, and why; one request to the storage for all."""
         expected = [(piece, *file) for piece in slices for file in _files_of(piece)]
         paths = [self.storage.path_of(path) for _, path, _, _ in expected]
-        infos = self.storage.filesystem.get_file_info(paths)
+        with self.storage.naming("", "be looked at"):
+            infos = self.storage.filesystem.get_file_info(paths)
         found: dict[FileGroupId, MissingSliceFileError] = {}
         for (piece, path, size, time), info in zip(expected, infos, strict=True):
             reason = _reason_of_loss(info, size, time)
@@ -288,7 +311,8 @@ class SliceRows:
             return pa.chunked_array([], pa.string())
         config = self.table.shape.config
         keys = [RECORD_KEY] if config.populates_meta_fields else list(config.record_key_fields)
-        with self.table.storage.open_input(self.file_slice.base_path) as source:
+        path = self.file_slice.base_path
+        with naming_table_file(self.table.storage, path), self.table.storage.open_input(path) as source:
             batches = pq.ParquetFile(source).iter_batches(_BATCH_ROWS, columns=keys)
             return pa.chunked_array([record_keys_of(batch, config) for batch in batches], pa.string())
 

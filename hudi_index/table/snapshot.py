@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hudi_index.arguments import checked_text
 from hudi_index.errors import InvalidOptionError, TableMovedError
 from hudi_index.table.config import TableConfig, TableType
 from hudi_index.table.identities import identity_columns
@@ -28,6 +29,7 @@ from hudi_index.table.rows import TableReader
 from hudi_index.table.schema import TableSchema
 from hudi_index.table.shape import TableShape
 from hudi_index.table.timeline import Instant, Timeline
+from hudi_index.table.written import refuse_missing_files
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -74,6 +76,7 @@ class Snapshot:
             NoSuchTableError: no Hudi table there.
             UnsupportedTableError: a Hudi table that can't be read.
             TableMovedError: files kept being deleted while they were listed.
+            MissingTableFileError: a file that a commit wrote, and nobody took away again, is not there.
         """
         for _ in range(_ATTEMPTS):
             # Archiving removes commits that were listed a moment ago.
@@ -98,6 +101,8 @@ class Snapshot:
         if known is not None and is_still and partitions == before:
             # A snapshot follows from the properties, the timeline and the files. None of them is another one.
             return known
+        if not refuse_missing_files(partitions, timeline, as_of):
+            return None
         slices = assemble_slices(partitions, timeline, as_of)
         if config.version < 8 and config.table_type is TableType.MERGE_ON_READ:
             slices = _marked_if_unsettled(slices, timeline, later)
@@ -179,7 +184,7 @@ class Snapshot:
 def _as_instant(text: str | None, timeline: Timeline) -> str | None:
     if text is None:
         return None
-    if not _INSTANT.fullmatch(text):
+    if not _INSTANT.fullmatch(checked_text("as_of", text, "an instant, as a text")):
         raise InvalidOptionError(
             option="as_of", value=text, reason="an instant is yyyyMMddHHmmss or yyyyMMddHHmmssSSS"
         )

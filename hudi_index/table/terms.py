@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudi_index.errors import UnknownColumnError, UnsupportedTypeError
+from hudi_index.errors import AmbiguousColumnError, UnknownColumnError, UnsupportedTypeError
 from hudi_index.predicate import Schema, parse_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["spark_type", "sql_schema", "type_of"]
+__all__ = ["spark_type", "spelling_of", "sql_schema", "type_of"]
 
 _SPARK_TYPES: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
@@ -47,6 +47,24 @@ def type_of(schema: pa.Schema, name: str) -> pa.DataType:
         if known == name:
             return kind
     raise UnknownColumnError(column=name, known=[known for known, _ in _paths(schema)])
+
+
+def spelling_of(schema: pa.Schema, name: str) -> str:
+    """A column as the table spells it: the one of exactly this name, or else the only one but for case.
+
+    Raises:
+        UnknownColumnError: there is none.
+        AmbiguousColumnError: there are several.
+    """
+    known = [path for path, _ in _paths(schema)]
+    if name in known:
+        return name
+    found = [path for path in known if path.lower() == name.lower()]
+    if len(found) > 1:
+        raise AmbiguousColumnError(column=name, candidates=found)
+    if not found:
+        raise UnknownColumnError(column=name, known=known)
+    return found[0]
 
 
 def _paths(schema: pa.Schema) -> Iterator[tuple[str, pa.DataType]]:

@@ -13,6 +13,7 @@ what is older than the timeline counts as completed.
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +27,8 @@ import fastavro
 import pyarrow.parquet as pq
 from fastavro.schema import SchemaParseException
 
-from hudi_index.errors import TimelineCorruptError
+from hudi_index.errors import TableFileError
+from hudi_index.table.damage import naming_table_file
 from hudi_index.table.slices import FileGroupId
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ _LAYOUT_2 = re.compile(r"(?P<requested>\d+)_(?P<completed>\d+)\.(?P<action>[a-z]
 _PENDING = re.compile(r"(?P<requested>\d+)\.(?:(?P<action>[a-z]+)\.)?(?:requested|inflight)")
 _AVRO_MAGIC = b"Obj\x01"
 _EARLIEST = "earliestCommitToRetain"
+_STATS = "partitionToWriteStats"
 _READERS = 8
 
 
@@ -154,6 +157,21 @@ class Timeline:
         return bool(later._removals - self._removals)
 
     @property
+    def unarchived_commits(self) -> tuple[Instant, ...]:
+        """Commits after which nothing was archived; one that a savepoint keeps may stand before a gap."""
+        return tuple(each for each in self.commits if self._start and each.requested_time >= self._start)
+
+    @property
+    def is_being_undone(self) -> bool:
+        """Whether a rollback or restore is under way, or died."""
+        return any(action in ("rollback", "restore") for _, action in self.pending)
+
+    @property
+    def has_cleaned(self) -> bool:
+        """Whether a cleaning is known."""
+        return any(instant.action == "clean" for instant in self.instants)
+
+    @property
     def earliest_kept(self) -> str | None:
         """The earliest instant to read at, by Hudi's rule; None if nothing was cleaned.
 
@@ -168,9 +186,9 @@ class Timeline:
 
     def has_removed_since(self, completed_time: str) -> bool:
         """Whether a rollback or restore is under way or was completed after a moment."""
-        undoing = ("rollback", "restore")
-        return any(action in undoing for _, action in self.pending) or any(
-            each.action in undoing and each.completed_time > completed_time for each in self.instants
+        return self.is_being_undone or any(
+            each.action in ("rollback", "restore") and each.completed_time > completed_time
+            for each in self.instants
         )
 
     @cached_property
@@ -207,7 +225,8 @@ class Timeline:
         names = [file.name for file in self.storage.list(folder) if file.name.endswith(".parquet")]
         found: list[tuple[str, str, str]] = []
         for name in names:
-            with self.storage.open_input(f"{folder}/{name}") as source:
+            path = f"{folder}/{name}"
+            with naming_table_file(self.storage, path), self.storage.open_input(path) as source:
                 table = pq.read_table(source, columns=["instantTime", "completionTime", "action"])
             columns: list[Any] = [table.column(each).to_pylist() for each in table.column_names]
             found.extend(zip(*columns, strict=True))
@@ -233,8 +252,16 @@ class Timeline:
         field = "partitionToReplaceFileIds"
         return self.metadata_of(instant, field).get(field) or {}
 
+    def files_written_by(self, instant: Instant) -> dict[str, list[str]]:
+        """The names of the base and log files that a commit wrote, by partition path."""
+        written: Mapping[str, Any] = self.metadata_of(instant, _STATS).get(_STATS) or {}
+        return {
+            partition_path: [stat["path"].rpartition("/")[2] for stat in stats if stat.get("path")]
+            for partition_path, stats in written.items()
+        }
+
     def metadata_of(self, instant: Instant, *fields: str) -> Mapping[str, Any]:
-        """What a commit says it did, or only these fields of it. Raises TimelineCorruptError."""
+        """What a commit says it did, or only these fields of it. Raises TableFileError."""
         data = self.storage.read(instant.path)
         try:
             if data.startswith(_AVRO_MAGIC):
@@ -243,9 +270,9 @@ class Timeline:
                 record = json.loads(data) if data else {}
         except (ValueError, EOFError, SchemaParseException) as error:
             path = self.storage.uri_of(instant.path)
-            raise TimelineCorruptError(path=path, reason=f"not commit metadata: {error}") from error
+            raise TableFileError(path=path, reason=f"it is no commit metadata ({error})") from error
         if not isinstance(record, dict):
-            raise TimelineCorruptError(path=self.storage.uri_of(instant.path), reason="not commit metadata")
+            raise TableFileError(path=self.storage.uri_of(instant.path), reason="it is no commit metadata")
         return record
 
     def extra_metadata_backwards(self, as_of: str | None = None) -> Iterator[Mapping[str, str]]:
@@ -261,9 +288,22 @@ def _read_avro(data: bytes, fields: tuple[str, ...]) -> Any:
     if fields:
         # A commit of many files has long write statistics; skipping them is faster than building them.
         schema = {**records.writer_schema}
-        schema["fields"] = [field for field in schema["fields"] if field["name"] in fields]
+        schema["fields"] = [_with_paths_only(field) for field in schema["fields"] if field["name"] in fields]
         records = fastavro.reader(BytesIO(data), reader_schema=schema)
     return next(iter(records), {})
+
+
+def _with_paths_only(field: Any) -> Any:
+    """Of write statistics the paths alone, any other field as it is."""
+    if field["name"] != _STATS or not isinstance(field["type"], list):
+        return field
+    kinds = copy.deepcopy(field["type"])
+    for kind in kinds:
+        # As Hudi writes it. What is spelled otherwise is read whole.
+        stat = kind.get("values", {}).get("items") if isinstance(kind, dict) else None
+        if isinstance(stat, dict):
+            stat["fields"] = [each for each in stat["fields"] if each["name"] == "path"]
+    return {**field, "type": kinds}
 
 
 def _parse_completed(file: StoredFile, folder: str, config: TableConfig) -> Instant | None:

@@ -23,11 +23,11 @@ def add_validation_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seconds", type=float, help="stop asking after so long")
     parser.add_argument("--seed", type=int, default=0, help="which queries, and which sample")
-    parser.add_argument("--where", action="append", default=[], help="a predicate to ask; may be repeated")
+    parser.add_argument("--where", action="append", default=[], help="a condition to ask; may be repeated")
     parser.add_argument(
-        "--sql", action="append", default=[], help="a statement over the view; may be repeated"
+        "--sql", action="append", default=[], help="a query over the table to ask; may be repeated"
     )
-    parser.add_argument("--view", default="t", help="what statements call the table")
+    parser.add_argument("--view", default="t", help="what queries call the table")
     parser.add_argument("--sample", type=int, help="file groups to compare the content of; all if not given")
     parser.add_argument("--index", action="append", default=[], help="only this index; may be repeated")
     parser.add_argument(

@@ -15,9 +15,16 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from hudi_index.errors import HudiIndexError, NoSuchIndexError, UnsupportedTableError, UserError
+from hudi_index.errors import (
+    HudiIndexError,
+    NoSuchIndexError,
+    TableFileError,
+    UnsupportedTableError,
+    UserError,
+)
 from hudi_index.planner import plan
 from hudi_index.predicate import AllOf, AnyOf, Constraint, admits, constraints_of, is_exact
+from hudi_index.storage_errors import StorageError
 from hudi_index.table.terms import sql_schema
 from hudi_index.validation.comparison import compare_entries
 from hudi_index.validation.queries import PREDICATE
@@ -155,6 +162,8 @@ def _answer(asked: Sequence[_Asked], limit: int) -> None:
         present = [each for each in wanted[identity] if each.result.reason is None]
         try:
             _answer_slice(reader, piece, present, limit)
+        except (TableFileError, StorageError):
+            raise  # no fault of an index, and no answer either
         except (HudiIndexError, UnsupportedTableError) as error:
             for each in present:
                 each.result.reason = f"its rows could not be read: {error}"

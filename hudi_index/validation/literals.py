@@ -78,7 +78,8 @@ def _int_literal(value: int) -> str | None:
 
 
 def _text_literal(value: str) -> str | None:
-    if any("\ud800" <= sign <= "\udfff" for sign in value):
+    # Spark puts variables in also inside of strings.
+    if "${" in value or any("\ud800" <= sign <= "\udfff" for sign in value):
         return None
     return "'" + "".join(_ESCAPES.get(sign, sign) for sign in value) + "'"
 

@@ -119,7 +119,7 @@ def _wrong_queries(queries: Sequence[QueryResult]) -> str:
         rows += "".join(f"\nextra    {escape(row)}" for row in each.extra)
         blocks.append(
             f'<p class="wrong"><code>{escape(each.query)}</code></p><p>{each.rows_missing} rows missing and '
-            f"{each.rows_extra} extra, of {each.rows}.</p>"
+            f"{each.rows_extra} extra, of {each.rows}; cause: {escape(each.cause or 'unknown')}.</p>"
             f"<details open><summary>Rows</summary><pre>{rows.strip()}</pre></details>"
         )
     return _section("Queries with wrong answers", "".join(blocks))

@@ -20,6 +20,7 @@ __all__ = ["ContentResult", "CoverageResult", "IndexResult", "QueryResult", "Val
 VERSION = 1
 
 SAME, DIFFERENT, FAILED, UNCHECKED = "same", "different", "failed", "unchecked"
+UNKNOWN_CAUSE = "unknown"
 
 
 @dataclass
@@ -35,8 +36,10 @@ class QueryResult:
     only: list[str] = field(default_factory=list)
     """The indexes that were asked, however dear; none for those that any query would ask."""
     result: str = UNCHECKED
-    """`same`, `different`, `failed` (it does not run), `unchecked` (see reason)."""
+    """`same`, `different`, `failed` (it does not run, or proves nothing), `unchecked` (see reason)."""
     reason: str | None = None
+    cause: str | None = None
+    """Of a different answer: the indexes that there is evidence against, or `unknown`."""
     rows: int | None = None
     """Rows of the full scan."""
     rows_missing: int = 0
@@ -196,6 +199,8 @@ class ValidationReport:
         if self.passed:
             return "no difference found"
         found = [f"{len(self.wrong_queries)} of {len(self.queries)} queries lose or gain rows"]
+        unexplained = [each for each in self.wrong_queries if each.cause == UNKNOWN_CAUSE]
+        found += [f"{each.query!r} disagrees, cause unknown" for each in unexplained[:1]]
         entries = ", ".join(f"{count} {what}" for what, count in sorted(self.content.differences.items()))
         found += [f"entries: {entries}"] if entries else []
         found += [f"coverage: {self.coverage.differences[0]}"] if self.coverage.differences else []
@@ -234,6 +239,7 @@ def _about(query: QueryResult) -> str:
     examples = "".join(f"\n{'':<20}missing {row}" for row in query.missing)
     examples += "".join(f"\n{'':<20}extra   {row}" for row in query.extra)
     found = f"{query.rows_missing} rows missing, {query.rows_extra} extra of {query.rows}"
+    found += f"; cause: {query.cause}" if query.cause else ""
     return f"{query.query}: {found}{examples}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 from hudi_index.catalog import Catalog, IndexState, Kind
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.errors import CorruptError
+from hudi_index.gate import check_condition, check_query
 from hudi_index.kinds import files
 from hudi_index.lifecycle.state import IndexedState
 from hudi_index.metadata_table import MetadataTable, Reader
@@ -19,8 +20,9 @@ from hudi_index.table import RECORD_KEY
 from hudi_index.table.terms import spark_type
 from hudi_index.validation.content import ContentPlan, blamed, compare_partition_stats
 from hudi_index.validation.quarantine import take_out_of_service
-from hudi_index.validation.queries import Subject, given_queries, made_queries
-from hudi_index.validation.report import IndexResult, ValidationReport
+from hudi_index.validation.queries import Query, Subject, given_queries, made_queries
+from hudi_index.validation.report import FAILED, UNKNOWN_CAUSE, IndexResult, ValidationReport
+from hudi_index.validation.request import Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -30,40 +32,12 @@ if TYPE_CHECKING:
     from hudi_index.table import FileGroupId
     from hudi_index.validation.comparison import Comparison
     from hudi_index.validation.entries import ContentWork
-    from hudi_index.validation.queries import Query
     from hudi_index.validation.report import QueryResult
 
-__all__ = ["Checks", "Request", "validate", "within_budget"]
+__all__ = ["Checks", "Request", "check_texts", "validate", "within_budget"]
 
 _MOST_EVIDENCE = 3
 UNREADABLE = "unreadable"
-
-
-@dataclass(frozen=True)
-class Request:
-    """What to validate, and how thoroughly."""
-
-    queries: int | None = 20
-    """How many queries to make; None for as many as `seconds` allow."""
-    seconds: float | None = None
-    """When to stop asking."""
-    seed: int = 0
-    where: tuple[str, ...] = ()
-    """Predicates to ask as well."""
-    sql: tuple[str, ...] = ()
-    """Whole statements over the view `view`."""
-    view: str = "t"
-    sample: int | None = None
-    """How many file groups to compare the content of; None for all, 0 for none."""
-    indexes: tuple[str, ...] = ()
-    """Only these; all that are ready if empty."""
-    with_hudi: bool = False
-    """Whether Hudi's own reader has to see the same index metadata table."""
-    invalidates: bool = True
-    """Whether a faulty index is taken out of service."""
-    limit: int = 20
-    """Most rows and entries that are named."""
-    time_zone: str = "UTC"
 
 
 class Checks(Protocol):
@@ -100,7 +74,10 @@ def validate(storage: Storage, checks: Checks, request: Request) -> ValidationRe
 
     Raises:
         NoSuchIndexError: an index that is asked for is not there.
+        RefusedTextError: a given query does more than ask the table's rows.
+        SqlSyntaxError: a given query is none.
     """
+    check_texts(request)
     report = ValidationReport(storage.uri, seed=request.seed)
     for name in request.indexes:
         Catalog(storage).load().definition_of(name)
@@ -122,6 +99,14 @@ def validate(storage: Storage, checks: Checks, request: Request) -> ValidationRe
     return report
 
 
+def check_texts(request: Request) -> None:
+    """Refuse given queries that do more than ask the table's rows; see hudi_index.gate."""
+    for text in request.where:
+        check_condition(text)
+    for text in request.sql:
+        check_query(text, view=request.view)
+
+
 class _Validation:
     """One run."""
 
@@ -133,6 +118,8 @@ class _Validation:
         ]
         self._state: IndexedState | None = None
         self._faults: dict[str, tuple[IndexDefinition, list[str]]] = {}
+        self._compared_whole: set[str] = set()
+        """Indexes all of whose entries were compared; those without faults are proven right."""
         self._is_coverage_wrong = False
 
     def _is_wanted(self, definition: IndexDefinition) -> bool:
@@ -186,6 +173,8 @@ class _Validation:
         result.is_checked, result.sample = True, plan.sample
         result.file_groups, result.file_groups_gone = len(self._known_state.indexed), len(plan.gone)
         result.file_groups_checked = len(plan.chosen)
+        if not plan.is_sample:
+            self._compared_whole = {each.name for each in plan.definitions}
         self._take(found)
 
     def _checkable(self) -> list[IndexDefinition]:
@@ -232,6 +221,8 @@ class _Validation:
             self._metadata_table, self._state, self._within_budget(), self._request
         ):
             self._report.queries.append(result)
+        for result in self._report.wrong_queries:
+            self._judge(result)
 
     def _within_budget(self) -> Iterator[Query]:
         request = self._request
@@ -281,7 +272,6 @@ class _Validation:
     def conclude(self) -> None:
         """Say who is at fault, and take those out of service."""
         report = self._report
-        self._blame_for_queries()
         sizes = self._sizes()
         for each in self._definitions:
             report.indexes.append(self._index_result(each, sizes.get(each.partition, 0)))
@@ -294,14 +284,33 @@ class _Validation:
             if result.name in report.invalidated:
                 result.state = str(IndexState.INVALID)
 
-    def _blame_for_queries(self) -> None:
-        """Who refuted what it should not have: those with wrong entries, or else all that refuted."""
+    def _judge(self, result: QueryResult) -> None:
+        """Who is at fault for a wrong query: only those that there is evidence against.
+
+        That is wrong entries, or else the same query losing rows with this index asked alone, if its entries
+        were not all compared. Somebody else may be wrong too: the planner, or the query itself.
+        """
         names = {each.name: each for each in self._definitions}
-        for query in self._report.wrong_queries:
-            asked = [name for name, refuted in query.refuted.items() if refuted and name in names]
-            guilty = [name for name in asked if name in self._faults] or asked or list(names)
-            for name in guilty:
-                self._blame(names[name], f"query {query.query!r} lacks {query.rows_missing} rows")
+        asked = [name for name, refuted in result.refuted.items() if refuted and name in names] or list(names)
+        guilty = [name for name in asked if name in self._faults]
+        if not guilty:
+            if self._is_wrong_with(result, ()):
+                result.result = FAILED
+                result.reason = "two full scans give different answers to it as well: it is no evidence"
+                return
+            unproven = [name for name in asked if name not in self._compared_whole]
+            guilty = [name for name in unproven if self._is_wrong_with(result, (name,))]
+        result.cause = ", ".join(guilty) or UNKNOWN_CAUSE
+        for name in guilty:
+            self._blame(names[name], f"query {result.query!r} lacks {result.rows_missing} rows")
+
+    def _is_wrong_with(self, result: QueryResult, only: tuple[str, ...]) -> bool:
+        """Whether a query still disagrees when only some indexes are asked."""
+        if only and tuple(result.only) == only:
+            return True
+        query = Query(result.query, result.form, only=only)
+        found = self._checks.ask(self._metadata_table, self._known_state, [query], self._request)
+        return any(each.is_wrong for each in found)
 
     def _sizes(self) -> dict[str, int]:
         try:

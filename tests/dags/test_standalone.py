@@ -89,7 +89,7 @@ def _killing_a_task_ends_its_job(airflow: Airflow, hudi: HudiTable) -> None:
     assert code == 200, run
 
     def started() -> LocalJob | None:
-        found = list((airflow.home / "hudi_index" / "killed").glob("*/maintain/-1/command.json"))
+        found = list((airflow.home / "hudi_index" / "killed").glob("*/maintain/-1/lock"))
         job = LocalJob(found[0].parent) if found else None
         return job if job and job.exit_code() is None else None
 

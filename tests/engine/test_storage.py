@@ -13,6 +13,7 @@ from pyarrow import fs
 
 from hudi_index.errors import UnsupportedStorageError
 from hudi_index.storage import TEMPORARY_SUFFIX, Storage
+from hudi_index.storage_errors import StorageFullError, StoragePlaceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -190,7 +191,7 @@ def test_replace_makes_and_swaps(storage: Storage) -> None:
 def test_replace_that_fails_leaves_no_temporary_file(storage: Storage) -> None:
     storage.write("folder/inner/file", b"x")
 
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(StoragePlaceError, match=r"folder/inner: it can.t be replaced: is a directory"):
         storage.replace("folder/inner", b"y")
 
     assert [file.name for file in storage.list("folder")] == ["inner"]
@@ -204,7 +205,7 @@ def test_full_disk_leaves_neither_file_nor_temporary(
 
     monkeypatch.setattr(os, "fsync", full)
 
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(StorageFullError, match=r"folder/file: .* no space left on device; make"):
         storage.create("folder/file", b"x")
 
     assert storage.list("folder") == []

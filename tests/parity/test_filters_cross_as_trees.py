@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql.types import IntegerType
 
 from hudi_index import IndexedTable
-from hudi_index.errors import InvalidDefinitionError, StaleExpressionError, UnsupportedExpressionError
+from hudi_index.errors import InvalidDefinitionError, UnsupportedExpressionError
 from hudi_index.spark import last_plans, read_indexed
 
 if TYPE_CHECKING:
@@ -116,18 +115,15 @@ def test_escape_sign_of_like_crosses(spark: SparkSession, path: str) -> None:
 
 @pytest.mark.parametrize("zone", ["America/New_York", "Europe/Berlin", "Asia/Almaty", "Australia/Lord_Howe"])
 def test_instants_cross_whatever_clocks_show(zone: str, spark: SparkSession, path: str) -> None:
-    moments = [FIRST + timedelta(minutes=30 * n) for n in range(12)] + [ALMATY + timedelta(hours=8)]
+    # The repeated hour of New York, and one on which the zone data don't agree.
+    moments = [FIRST + timedelta(minutes=30 * n) for n in (3, 4, 5, 6)] + [ALMATY + timedelta(hours=8)]
     with settings(spark, {_ZONE: zone}):
         for moment in moments:
             literal = f"TIMESTAMP'{moment:%Y-%m-%d %H:%M:%S}Z'"
             rows, left_out = compared(spark, path, f"at = {literal}")
             assert (len(rows), left_out) == (1, ROWS - 1), moment
             compared(spark, path, f"at >= {literal} AND at < {literal} + INTERVAL 1 HOUR")
-        for text in (
-            "at = '2024-11-03 01:30:00'",
-            "at > TIMESTAMP'2024-11-03 01:30:00'",
-            "date(at) = '2024-11-03'",
-        ):
+        for text in ("at = '2024-11-03 01:30:00'", "date(at) = '2024-11-03'"):
             compared(spark, path, text)
 
 
@@ -139,34 +135,28 @@ def test_expression_index_is_left_out_under_other_settings(
 ) -> None:
     assert compared(spark, path, "size(arr) = 3")[1] > 0
     with settings(spark, changed):
-        rows, left_out = compared(spark, path, "size(arr) IS NULL")
-        assert left_out == 0
-        assert len(rows) == (0 if "timeParserPolicy" in str(changed) else 1)
         (name,) = changed
-        assert f"computed with {name} = Spark's default" in last_plans(1)[0].explain()
-        compared(spark, path, "size(arr) = 3")
+        for text in ("size(arr) = 3", "size(arr) IS NULL OR size(arr) = 1"):
+            assert compared(spark, path, text)[1] == 0
+            assert f"computed with {name} = Spark's default" in last_plans(1)[0].explain()
 
 
 def test_function_that_hides_a_built_in_one_is_not_the_indexed_one(spark: SparkSession, path: str) -> None:
-    table = IndexedTable.open(path)
-    spark.udf.register("size", lambda values: 3, IntegerType())
-    try:
-        rows, left_out = compared(spark, path, "size(arr) = 3")
-        assert (len(rows), left_out) == (ROWS, 0)
-        # Maintenance goes on computing the indexed one.
-        table.sql("REBUILD INDEX sizes ON t", spark=spark)
-        with pytest.raises(UnsupportedExpressionError, match="hidden"):
-            table.sql("CREATE INDEX other ON t USING column_stats (hidden(arr))", spark=spark)
-    finally:
-        spark.sql("DROP TEMPORARY FUNCTION size")
+    table, other = IndexedTable.open(path), spark.newSession()
+    other.udf.register("size", lambda values: 3, IntegerType())
+    other.udf.register("of_my_own", lambda values: 3, IntegerType())
+    rows, left_out = compared(other, path, "size(arr) = 3")
+    assert (len(rows), left_out) == (ROWS, 0)
+    # Maintenance goes on computing the indexed one.
+    table.sql("REBUILD INDEX sizes ON t", spark=other)
+    with pytest.raises(UnsupportedExpressionError, match="Cannot resolve function"):
+        table.sql("CREATE INDEX other ON t USING column_stats (of_my_own(arr))", spark=other)
     rows, left_out = compared(spark, path, "size(arr) = 3")
     assert len(rows) < ROWS
     assert left_out > 0
 
 
-def test_all_expressions_of_a_table_are_created_under_the_same_settings(
-    spark: SparkSession, path: str
-) -> None:
+def test_expressions_of_a_table_are_created_under_the_same_settings(spark: SparkSession, path: str) -> None:
     table = IndexedTable.open(path)
     with settings(spark, {_ANSI: "true"}):
         with pytest.raises(InvalidDefinitionError, match=rf"another {_ANSI}.*or drop"):
@@ -179,17 +169,8 @@ def test_all_expressions_of_a_table_are_created_under_the_same_settings(
 @pytest.mark.parametrize("name", ["null", "true", "false"])
 def test_column_with_the_name_of_a_constant_is_a_column(name: str, spark: SparkSession, path: str) -> None:
     pruned = 0
-    for text in (
-        "{} = 4",
-        "{} > 20",
-        "{} IS NULL",
-        "{} IS NOT NULL",
-        "{} <=> 3",
-        "NOT ({} = 3)",
-        "{} IN (1, 3)",
-    ):
+    for text in ("{} = 4", "{} > 20", "{} IS NULL", "{} <=> 3", "NOT ({} = 3)", "{} IN (1, 3)"):
         pruned += compared(spark, path, text.format(f"`{name}`"))[1]
-        pruned += compared(spark, path, f"`null` >= 0 AND {text.format(f'`{name}`')}")[1]
     assert pruned > 0
 
 
@@ -201,14 +182,3 @@ def test_expression_is_matched_by_the_zone_that_its_tree_names(spark: SparkSessi
     rows, left_out = compared(spark, path, "hour(at) = 5")
     assert rows
     assert left_out == 0
-
-
-def test_index_without_a_meaning_is_not_asked_and_says_what_to_do(spark: SparkSession, path: str) -> None:
-    published = Path(path) / ".hoodie" / ".index"
-    table = IndexedTable.open(path)
-    (definition,) = [each for each in table.indexes() if each.name == "sizes"]
-    assert definition.meaning is not None
-    assert definition.meaning.settings == ()
-    assert published.is_dir()
-    error = StaleExpressionError(index="sizes", reason="x")
-    assert "REBUILD INDEX sizes" in str(error)

@@ -10,6 +10,7 @@ from airflow.providers.common.compat.sdk import AirflowFailException, AirflowNot
 
 from airflow_hudi_index.hooks.hudi_index import HudiIndexHook
 from airflow_hudi_index.job_command import JobCommand
+from hudi_index.errors import UserError
 from tests.provider.running import WITH_AIRFLOW
 from tests.provider.support import T1, T2, fabricated, write
 
@@ -32,11 +33,16 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_tables_by_name_path_and_uri(connect: Any) -> None:
     hook = connect("/data/wh/", tables={"trips": "s3://b/trips"})
     assert hook.location_of("trips") == "s3://b/trips"
+    # Said again, as by whoever asked where it is.
+    assert hook.location_of("s3://b/trips") == "s3://b/trips"
+    assert hook.location_of("sales/orders") == "/data/wh/sales/orders"
+    assert hook.location_of("/data/wh/sales/orders") == "/data/wh/sales/orders"
+    assert hook.location_of("/data/wh") == "/data/wh"
+    hook = connect(tables='{"trips": "/t"}')
     assert hook.location_of("/x/t") == "/x/t"
     assert hook.location_of("s3://b/t") == "s3://b/t"
-    assert hook.location_of("sales/orders") == "/data/wh/sales/orders"
-    with pytest.raises(AirflowFailException, match="no base path"):
-        connect(tables='{"trips": "/t"}').location_of("other")
+    with pytest.raises(UserError, match="no base path; it knows trips"):
+        hook.location_of("other")
 
 
 def test_default_connection_may_be_missing_others_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,7 +52,21 @@ def test_default_connection_may_be_missing_others_not(monkeypatch: pytest.Monkey
         _ = HudiIndexHook("absent").settings
 
 
-@pytest.mark.parametrize("extra", [{"run_mode": "yarn"}, {"spark_conf": "no json"}, {"tables": "[1]"}])
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"run_mode": "yarn"},
+        {"run_mode": 1},
+        {"spark_conf": "no json"},
+        {"tables": "[1]"},
+        {"cores": 0},
+        {"cores": "many"},
+        {"cores": "nan"},
+        {"cores": -2},
+        {"cores": 1.5},
+        {"allow_absolute_paths": "perhaps"},
+    ],
+)
 def test_values_that_cannot_be_are_refused(connect: Any, extra: dict[str, Any]) -> None:
     with pytest.raises(AirflowFailException, match=next(iter(extra))):
         _ = connect(**extra).settings

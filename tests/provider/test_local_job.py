@@ -66,9 +66,31 @@ def test_output_report_and_code(tmp_path: Path) -> None:
 
 def test_environment_reaches_the_command_and_nobody_else(tmp_path: Path) -> None:
     job = LocalJob(tmp_path / "job")
-    job.start(python("import os; print(os.environ['SECRET'])"), {"SECRET": "x y"})
-    assert list(job.lines()) == ["x y"]
-    assert (job.folder / "command.json").stat().st_mode & 0o077 == 0
+    job.start(
+        python(
+            "import json, os; print(os.environ['SECRET']); place = os.environ['HUDI_INDEX_SETTINGS']\n"
+            "print(json.load(open(place))['spark.x'], oct(os.stat(place).st_mode & 0o777))"
+        ),
+        {"SECRET": "x y"},
+        {"spark.x": "z"},
+    )
+    assert list(job.lines()) == ["x y", "z 0o600"]
+    left = {file.name for file in job.folder.iterdir() if b"x y" in file.read_bytes()}
+    assert left == {"job.log"}
+    assert not (job.folder / "settings.json").exists()
+
+
+def test_other_settings_are_another_job(tmp_path: Path) -> None:
+    job = LocalJob(tmp_path / "job")
+    command = sleeper(tmp_path / "pids")
+    assert job.start(command, {}, {"spark.x": "1"})
+    first = wait_for(tmp_path / "pids")
+    assert not job.start(command, {}, {"spark.x": "1"})
+    (tmp_path / "pids").unlink()
+    assert job.start(command, {}, {"spark.x": "2"})
+    assert wait_for(tmp_path / "pids") != first
+    job.cancel()
+    assert job.wait(60) is not None
 
 
 def test_shell_characters_mean_nothing(tmp_path: Path) -> None:

@@ -58,4 +58,4 @@ def test_plugin_serves_one_guarded_route() -> None:
     (entry,) = HudiIndexPlugin.fastapi_apps
     assert entry["url_prefix"] == "/hudi-index"
     (route,) = reports_app().routes
-    assert len(route.dependencies) == 1
+    assert len(route.dependencies) == 3

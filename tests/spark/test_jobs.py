@@ -87,11 +87,13 @@ def test_every_failure_is_json_on_the_last_line(hudi: HudiTable, tmp_path: Path)
     report = _submit("local[1]", "drop.py", *arguments, code=2)
     assert report["kind"] == "NoSuchIndexError"
     assert json.loads(kept.read_text()) == report
-    # No error of ours: the catalog's folder is a file.
+    # What the system refuses: the catalog's folder is a file.
     index = hudi.path / ".hoodie" / ".index"
     index.write_text("no folder")
-    report = _submit("local[1]", "drop.py", *arguments, code=1)
-    assert report["kind"] == "NotADirectoryError"
+    report = _submit("local[1]", "drop.py", *arguments, code=2)
+    assert report["kind"] == "StoragePlaceError"
+    assert report["exit_code"] == 2
+    assert index.as_uri() in report["error"]
     assert report["table"] == str(hudi.path)
 
 

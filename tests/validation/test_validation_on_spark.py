@@ -95,11 +95,40 @@ def test_query_that_was_asked_for_and_fails_is_no_pass(hudi: HudiTable, spark: S
     assert "'nobody = 1' could not be asked" in report.summary()
     spark.range(1).createOrReplaceTempView("mine")
     try:
-        with pytest.raises(UserError, match="has a view 'MINE' already"):
-            table.validate(spark=spark, queries=0, sql=("SELECT 1 FROM mine",), view="MINE")
+        sql = ("SELECT count(*) FROM mine", "SELECT sum(ratio) FROM mine")
+        report = table.validate(spark=spark, queries=0, sql=sql, view="MINE")
+        assert [query.result for query in report.queries] == ["same", "failed"]
+        assert "floating-point" in str(report.queries[1].reason)
+        assert report.exit_code == 3
         assert spark.table("mine").count() == 1
     finally:
         spark.catalog.dropTempView("mine")
+
+
+def test_what_is_not_deterministic_takes_no_index_out_of_service(
+    hudi: HudiTable, spark: SparkSession, tmp_path: Path
+) -> None:
+    table = IndexedTable.open(hudi.path)
+    for statement in STATEMENTS[:2]:
+        table.sql(statement, spark=spark)
+    canary = tmp_path / "canary"
+    for request in (
+        {"where": ("name = 'ascii' AND rand() > 0.5",)},
+        {"sql": ("SELECT n, uuid() FROM t",)},
+        {"sql": (f"SELECT TRANSFORM(name) USING 'sh -c \"touch {canary}\"' FROM t",)},
+    ):
+        with pytest.raises(UserError):
+            table.validate(spark=spark, queries=0, sample=0, **request)
+    assert not canary.exists()
+    assert {each.state for each in table.indexes()} == {IndexState.READY}
+    # Without a look at the entries: the damaged index is found by asking each alone, the right one stays.
+    rewritten("secondary_index_by_name", dropped("ascii$"))(table)
+    sql = "SELECT region, count(*) FROM t WHERE name = 'ascii' GROUP BY region"
+    report = table.validate(spark=spark, queries=0, sample=0, sql=(sql,), indexes=("by_name", "stats"))
+    assert [query.cause for query in report.wrong_queries] == ["by_name"]
+    states = {each.name: each.state for each in table.indexes()}
+    assert states["stats"] is IndexState.READY
+    assert report.invalidated == ["by_name"], str(report)
 
 
 def test_no_false_alarm_while_a_writer_commits(hudi: HudiTable, spark: SparkSession) -> None:

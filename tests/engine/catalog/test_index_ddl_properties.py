@@ -38,7 +38,7 @@ COLUMNS = st.lists(COLUMN_PARTS, min_size=1, max_size=3).map(".".join)
 TABLES = st.lists(
     st.text(min_size=1, max_size=8).filter(lambda text: text.isprintable()), min_size=1, max_size=3
 )
-FUNCTIONS = st.sampled_from(["CONCAT", "COALESCE", "MY_UDF"])
+FUNCTIONS = st.sampled_from(["CONCAT", "COALESCE", "IFNULL"])
 LITERALS = st.sampled_from(["1", "2.5", "'x'", "'a''b'", "'--(;'", r"'\''", '"d"', "NULL", "TRUE"])
 OPTIONS = st.dictionaries(
     st.from_regex(r"[a-z][a-z_]{0,5}", fullmatch=True).filter(lambda name: name not in ("expr", "func")),

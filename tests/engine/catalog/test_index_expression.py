@@ -25,7 +25,7 @@ CANONICAL = [
     ("year (ts)", "YEAR(ts)", ("ts",)),
     ("a . b . c . d . e . f + 1", "a.b.c.d.e.f + 1", ("a.b.c.d.e.f",)),
     ("m [ 'k' ] . x", "m['k'].x", ("m",)),
-    ("f(a).b", "F(a).b", ("a",)),
+    ("struct(a).b", "STRUCT(a).b", ("a",)),
     ("cast(a as decimal(10,2))", "CAST(a AS DECIMAL(10, 2))", ("a",)),
     ("a :: date", "a::DATE", ("a",)),
     (
@@ -76,7 +76,7 @@ def test_expression_that_is_a_mere_column_says_so(text: str, is_column: bool) ->
         ("a > (select 1)", "subquery"),
         ("a in (select b from c)", "subquery"),
         ("exists(select 1 from c where d)", "subquery"),
-        ("upper((values (1)))", "subquery"),
+        ("upper((values (1)))", "VALUES"),
         ("sum(a)", "aggregate"),
         ("a + COUNT(*)", "aggregate"),
         ("`max`(a)", "aggregate"),
@@ -102,7 +102,7 @@ def test_expression_that_is_a_mere_column_says_so(text: str, is_column: bool) ->
         ("1 + 2", "no column"),
         ("()", "no column"),
         ("'a'", "no column"),
-        ("f(*)", "star"),
+        ("hash(*)", "star"),
         ("a.*", "star"),
         ("a + ?", "parameter"),
         ("a + :p", "parameter"),
@@ -110,7 +110,7 @@ def test_expression_that_is_a_mere_column_says_so(text: str, is_column: bool) ->
     ],
 )
 def test_expression_that_is_no_value_of_a_row_refused(text: str, reason: str) -> None:
-    with pytest.raises(UnsupportedExpressionError, match=reason) as raised:
+    with pytest.raises(UnsupportedExpressionError, match=f"(?i){reason}") as raised:
         parse_expression(text)
     assert raised.value.expression == text
 

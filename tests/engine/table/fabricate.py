@@ -39,6 +39,27 @@ _COMMIT = {
             "type": ["null", {"type": "map", "values": {"type": "array", "items": "string"}}],
             "default": None,
         },
+        {
+            "name": "partitionToWriteStats",
+            "type": [
+                "null",
+                {
+                    "type": "map",
+                    "values": {
+                        "type": "array",
+                        "items": {
+                            "type": "record",
+                            "name": "HoodieWriteStat",
+                            "fields": [
+                                {"name": "fileId", "type": ["null", "string"], "default": None},
+                                {"name": "path", "type": ["null", "string"], "default": None},
+                            ],
+                        },
+                    },
+                },
+            ],
+            "default": None,
+        },
     ],
 }
 
@@ -91,11 +112,18 @@ class Fabricated:
         completed: str | None = None,
         replaced: Mapping[str, Sequence[str]] | None = None,
         extra: Mapping[str, str] | None = None,
+        written: Sequence[str] = (),
     ) -> None:
-        """A completed instant."""
+        """A completed instant, which says that it wrote some files."""
+        stats: dict[str, list[dict[str, str]]] = {}
+        for path in written:
+            partition_path, _, name = path.rpartition("/")
+            file_id = name.lstrip(".").partition("_")[0]
+            stats.setdefault(partition_path, []).append({"fileId": file_id, "path": path})
         record = {
             "operationType": "upsert",
             "extraMetadata": {"schema": json.dumps(AVRO_SCHEMA)} if extra is None else dict(extra),
+            "partitionToWriteStats": stats,
             "partitionToReplaceFileIds": {key: list(ids) for key, ids in (replaced or {}).items()},
         }
         if self.version >= 8:

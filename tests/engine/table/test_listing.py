@@ -188,7 +188,7 @@ def test_both_ways_to_list_find_the_same(tmp_path: Path) -> None:
     (table.path / "us" / "empty").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
     (table.path / "us" / "nowhere").symlink_to(tmp_path / "gone")
     # One is for storages whose every request is a journey, and works on this one as well.
-    far, local = _list_far(table.storage), _list_local(table.storage.path_of(), {})
+    far, local = _list_far(table.storage), _list_local(table.storage, {})
     assert {path: files for path, files in local.items() if files} == far
     assert far.keys() == {"eu/day=1", "us", "no partition"}
     assert list_partitions(table.storage).keys() == {"eu/day=1", "us"}

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudi_index.errors import TimelineCorruptError
+from hudi_index.errors import TableFileError
 from hudi_index.table import FileGroupId, TableConfig, Timeline
 from tests.engine.table.fabricate import Fabricated
 
@@ -116,7 +116,7 @@ def test_replaced_groups_come_from_replace_commits(tmp_path: Path, version: int)
 def test_commit_metadata_that_is_none_is_named(tmp_path: Path, data: bytes) -> None:
     table = Fabricated(tmp_path)
     table.write(".hoodie/timeline/20240101000000000_20240101000001000.replacecommit", data)
-    with pytest.raises(TimelineCorruptError, match="20240101000001000"):
+    with pytest.raises(TableFileError, match="20240101000001000"):
         timeline_of(table).replaced_groups()
 
 

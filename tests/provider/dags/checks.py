@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from datetime import datetime, timezone
 
 from airflow.sdk import DAG, chain
@@ -13,6 +15,7 @@ from airflow_hudi_index.operators import (
     HudiMaintainIndexesOperator,
     HudiValidateIndexesOperator,
 )
+from airflow_hudi_index.sensors import HudiIndexFreshSensor
 from airflow_hudi_index.task_groups import hudi_index_lifecycle
 
 START = datetime(2024, 1, 1, tzinfo=timezone.utc)
@@ -56,4 +59,37 @@ with DAG("hudis_own", schedule=None, start_date=START, params={"table": ""}):
         HudiCompactIndexesOperator(task_id="compact", **own),
         HudiValidateIndexesOperator(task_id="validate", queries=0, where=["id = 'id-3'"], **own),
         HudiDropIndexOperator(task_id="drop", index="record_index", **own),
+    )
+
+with DAG("within", schedule=None, start_date=START, params={"table": ""}):
+    within = {"table": "{{ params.table }}", "hudi_index_conn_id": "warehouse"}
+    HudiMaintainIndexesOperator(task_id="maintain", **within)
+    HudiDropIndexOperator(task_id="drop", index="absent", if_exists=False, **within)
+
+
+def held() -> dict[str, str]:
+    """What a template reads where it is rendered: no DAG holds it."""
+    return dict(json.loads(value) for name, value in sorted(os.environ.items()) if name.startswith("HELD_"))
+
+
+with DAG(
+    "secretive",
+    schedule=None,
+    start_date=START,
+    params={"table": ""},
+    render_template_as_native_obj=True,
+    user_defined_macros={"held": held},
+):
+    given = {"hudi_index_conn_id": "secretive", "retries": 0}
+    secrets = {
+        "conf": "{{ held() }}",
+        "env_vars": "{{ held() }}",
+        "submit_options": {"deep": ["{{ held() }}"]},
+    }
+    HudiDropIndexOperator(task_id="drop", table="{{ params.table }}", index="absent", **given, **secrets)
+    HudiMaintainIndexesOperator(
+        task_id="named", table="{{ 's3://user:' ~ (held().values() | first) ~ '@bucket/t' }}", **given
+    )
+    HudiIndexFreshSensor(
+        task_id="fresh", table="{{ params.table }}", hudi_index_conn_id="secretive", timeout=60
     )

@@ -1,0 +1,166 @@
+"""Which table a name, a path or a URI means, and whether a connection gives it out.
+
+A connection with a base path gives out what is below it, and what its catalog of tables names; nothing else,
+unless it allows absolute paths. One without a base path takes absolute paths and URIs as they are.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from hudi_index.credentials import split_uri, without_credentials
+from hudi_index.errors import InvalidOptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["Places", "refuse_credentials", "refuse_password"]
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+# Hadoop writes file:/path, others file:///path.
+_FILE = re.compile(r"file:(?://(?:localhost)?(?=/))?(/.*)", re.DOTALL | re.IGNORECASE)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_MOST_QUOTES = 8
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a connection's tables are."""
+
+    # Both may hold credentials.
+    base_path: str | None = field(default=None, repr=False)
+    tables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Names of tables with their places."""
+    allow_absolute_paths: bool | None = None
+    """Whether tables outside the base path may be named; if unsaid, only where there is no base path."""
+
+    def place_of(self, table: str) -> str:
+        """The path or URI of a table, with the connection's credentials if it has some in its URIs.
+
+        Raises:
+            InvalidOptionError: if it is no table of this connection.
+        """
+        _check_text(table)
+        if table in self.tables:
+            return self.tables[table]
+        refuse_credentials(table)
+        # Whoever was told a place of the catalog may say it again.
+        for place in self.tables.values():
+            if without_credentials(place) == table:
+                return place
+        if _CONTROL.search(table):
+            raise _refused(table, "there are control characters in it")
+        if _is_absolute(table):
+            return self._absolute(table)
+        if self.base_path is None:
+            known = f"; it knows {', '.join(self.tables)}" if self.tables else ""
+            reason = f"it is no absolute path and no URI, and the connection has no base path{known}"
+            raise _refused(table, reason)
+        base, credentials = split_uri(self.base_path)
+        self._check_parts(table, table)
+        place = f"{base.rstrip('/')}/{table}"
+        self._check_inside(table, place)
+        return credentials.added_to(place)
+
+    def _absolute(self, table: str) -> str:
+        is_allowed = self.allow_absolute_paths
+        if self.base_path is None if is_allowed is None else is_allowed:
+            return table
+        if self.base_path is None:
+            raise _refused(table, "the connection takes no absolute paths; name the table in its Tables")
+        base, credentials = split_uri(self.base_path)
+        base = base.rstrip("/")
+        if table.rstrip("/") != base:
+            self._check_parts(table, table.removeprefix(base) if _is_below(table, base) else _path(table))
+            self._check_inside(table, table)
+        return credentials.added_to(table)
+
+    def _check_parts(self, table: str, path: str) -> None:
+        """Raises InvalidOptionError for a path with steps in it, written plainly or in any quoting."""
+        for text in _readings(path):
+            if "\\" in text or _CONTROL.search(text):
+                raise _refused(table, "there are backslashes or control characters in it")
+            # One slash at its end means nothing.
+            if not {"", ".", ".."}.isdisjoint(text.removeprefix("/").removesuffix("/").split("/")):
+                raise _refused(table, f"there are empty steps, '.' or '..' in it; {self._way_out}")
+
+    def _check_inside(self, table: str, place: str) -> None:
+        base = without_credentials(self.base_path or "")
+        here, there = _local(base), _local(place)
+        if here is None or there is None:
+            is_inside = here is there and _is_below(place, base)
+        else:
+            # A link inside must not lead outside.
+            is_inside = _is_below(os.path.realpath(there), os.path.realpath(here))
+        if not is_inside:
+            raise _refused(table, f"it is outside the connection's base path {base!r}; {self._way_out}")
+
+    @property
+    def _way_out(self) -> str:
+        return "name its place in the connection's Tables, or set allow_absolute_paths there"
+
+
+def refuse_credentials(table: object) -> None:
+    """Raises InvalidOptionError for credentials in what names a table, which Airflow stores and shows."""
+    if isinstance(table, str):
+        clean, credentials = split_uri(table)
+        if credentials:
+            reason = (
+                "there are credentials or a query in the URI; they belong into the connection: its storage "
+                "options, or a URI among its Tables, and here the table's name"
+            )
+            raise _refused(clean, reason)
+
+
+def refuse_password(option: str, uri: object) -> None:
+    """Raises InvalidOptionError for a password or a query in a URI; `s3://connection@bucket` is Airflow's."""
+    if isinstance(uri, str):
+        clean, credentials = split_uri(uri)
+        if ":" in credentials.user or credentials.query:
+            reason = "everybody can read it on the job's command line: leave out the password and the query"
+            raise InvalidOptionError(option=option, value=clean, reason=reason)
+
+
+def _check_text(table: object) -> None:
+    if not isinstance(table, str) or not table.strip():
+        raise _refused(table, "a table is a path, a URI or a name")
+
+
+def _refused(table: object, reason: str) -> InvalidOptionError:
+    return InvalidOptionError(option="table", value=table, reason=reason)
+
+
+def _is_absolute(table: str) -> bool:
+    return bool(table.startswith("/") or _URI.match(table) or _FILE.match(table))
+
+
+def _local(place: str) -> str | None:
+    """The local path that a path or `file:` URI names, None for another URI."""
+    if found := _FILE.match(place):
+        return unquote(found[1])
+    return None if _URI.match(place) else place
+
+
+def _path(table: str) -> str:
+    """What stands behind the host."""
+    if found := _FILE.match(table):
+        return found[1]
+    return "/" + table[found.end() :].partition("/")[2] if (found := _URI.match(table)) else table
+
+
+def _readings(text: str) -> Iterator[str]:
+    """A text, and what it becomes each time that somebody undoes its quotes."""
+    for _ in range(_MOST_QUOTES):
+        yield text
+        if (plain := unquote(text)) == text:
+            return
+        text = plain
+    yield ".."  # quoted so often by nobody with good intentions
+
+
+def _is_below(place: str, base: str) -> bool:
+    return f"{place.rstrip('/')}/".startswith(f"{base.rstrip('/')}/")

@@ -1,0 +1,439 @@
+"""A canary in every place where a secret may stand, and a search of everything that comes out.
+
+Each planted text has `c4n4ry` in it and the name of its place, so that one that is found tells where from.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import re
+import sqlite3
+import stat
+import threading
+import traceback
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import structlog
+from airflow.providers.common.compat.sdk import AirflowFailException, redact
+
+from airflow_hudi_index.assets import hudi_index_asset, hudi_table_asset
+from airflow_hudi_index.hooks.hudi_index import HudiIndexHook
+from airflow_hudi_index.job_command import JobCommand
+from airflow_hudi_index.operators import HudiMaintainIndexesOperator
+from airflow_hudi_index.sensors import HudiCommitSensor
+from airflow_hudi_index.triggers.commits import HudiCommitTrigger
+from airflow_hudi_index.triggers.freshness import HudiIndexFreshTrigger
+from hudi_index.errors import UserError
+from hudi_index.spark.session import SHORT_RUN
+from tests.provider.home import FEW_TASKS, HOME, ROOT
+from tests.provider.running import WITH_AIRFLOW, dags_of, run_dag
+from tests.provider.support import fabricated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = WITH_AIRFLOW
+
+MARK = "c4n4ry"
+
+
+def canary(place: str) -> str:
+    return f"{MARK}-{place}"
+
+
+OPTION_NAMES = (
+    "aws_access_key_id",
+    "aws_secret_access_key",
+    "aws_session_token",
+    "azure_storage_account_key",
+    "azure_storage_sas_token",
+    "google_service_account_key",
+    "password",
+    "made_up",
+)
+OPTIONS = {name: canary(f"option-{name}") for name in OPTION_NAMES}
+SETTINGS = {
+    name: canary(f"setting-{name}")
+    for name in (
+        "spark.hadoop.fs.s3a.secret.key",
+        "spark.hadoop.fs.s3a.access.key",
+        "spark.hadoop.fs.azure.account.key.a.dfs.core.windows.net",
+        "spark.hadoop.my.password",
+        "spark.hadoop.my.token",
+        "spark.hadoop.my.secret",
+        "spark.hadoop.my.key",
+    )
+} | {"spark.hadoop.my.url": f"https://user:{canary('setting-url')}@host/x"}
+VARIABLES = {
+    name: canary(f"variable-{name}") for name in ("AWS_SECRET_ACCESS_KEY", "MY_TOKEN", "MY_PASSWORD")
+}
+ASKED_FOR = "spark.hadoop.fs.s3a.secret.key"
+
+
+def found_in(text: str | bytes) -> list[str]:
+    """The canaries in a text, each with what stands around it."""
+    content = text.encode() if isinstance(text, str) else text
+    return [
+        content[max(0, at.start() - 60) : at.end() + 40].decode(errors="replace")
+        for at in re.finditer(MARK.encode(), content, re.IGNORECASE)
+    ]
+
+
+def texts_of(error: BaseException) -> str:
+    shown = [str(error), repr(error), str(vars(error)), "".join(traceback.format_exception(error))]
+    return "\n".join(shown)
+
+
+@pytest.fixture
+def connect(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def make(host: str = "", extra: object = None, *, conn_id: str = "tried") -> HudiIndexHook:
+        described = {"conn_type": "hudi_index", "host": host, "extra": extra or {}}
+        monkeypatch.setenv(f"AIRFLOW_CONN_{conn_id.upper()}", json.dumps(described))
+        return HudiIndexHook(conn_id)
+
+    return make
+
+
+STARTED = ("local.py", "probe.py", "SparkSubmit", "hudi_index.spark.daemon")
+
+
+@pytest.fixture
+def logged(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], str]]:
+    """All that is logged, at any level, and before Airflow masks anything in it."""
+    caplog.set_level(logging.DEBUG)
+    before, lines = structlog.get_config(), list[str]()
+
+    def keep(_logger: object, _method: str, event: Any) -> Any:
+        lines.append(repr(event) + (traceback.format_exc() if event.get("exc_info") else ""))
+        raise structlog.DropEvent
+
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.NOTSET),
+        processors=[keep],
+        cache_logger_on_first_use=False,
+    )
+    yield lambda: "\n".join([caplog.text, *lines])
+    structlog.configure(**before)
+
+
+class Watch:
+    """Looks at the command lines of all processes, again and again."""
+
+    def __init__(self) -> None:
+        self.found: set[str] = set()
+        self.seen: set[str] = set()
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._is_over.wait(0.1):
+            for file in Path("/proc").glob("[0-9]*/cmdline"):
+                try:
+                    line = file.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                except OSError:
+                    continue
+                self.seen.update(each for each in STARTED if each in line)
+                self.found.update(found_in(line))
+
+
+def left_over(*folders: Path) -> list[str]:
+    """Files that hold a canary, and private ones that others can read."""
+    found = []
+    for folder in folders:
+        for file in folder.rglob("*"):
+            if not file.is_file() or file.is_symlink():
+                continue
+            found += [f"{file}: {each}" for each in found_in(file.read_bytes())]
+            if file.name in ("asked", "command.json", "settings.json"):
+                found += [str(file)] if stat.S_IMODE(file.stat().st_mode) != 0o600 else []
+    return found
+
+
+PROBE = '''
+"""A job that uses a secret and then fails with it in its error."""
+import hashlib, os, sys, time
+from pathlib import Path
+from hudi_index.spark.job import job_parser, run_job
+
+def probe(table, asked, spark):
+    value = spark.sparkContext._jsc.hadoopConfiguration().get("fs.s3a.secret.key")
+    variable = os.environ["AWS_SECRET_ACCESS_KEY"]
+    # Workers of Python, for as long as a look takes.
+    spark.sparkContext.parallelize([1], 1).map(lambda x: time.sleep(0.5)).count()
+    digest = hashlib.sha256(f"{value} {variable}".encode()).hexdigest()
+    Path(asked.out).write_text(digest)
+    raise RuntimeError(f"the store refused {value}")
+
+if __name__ == "__main__":
+    parser = job_parser(None)
+    parser.add_argument("--out")
+    sys.exit(run_job(parser, probe))
+'''
+EXPECTED = hashlib.sha256(f"{SETTINGS[ASKED_FOR]} {VARIABLES['AWS_SECRET_ACCESS_KEY']}".encode()).hexdigest()
+
+
+@pytest.fixture
+def probe(tmp_path: Path) -> JobCommand:
+    (tmp_path / "probe.py").write_text(PROBE, encoding="utf-8")
+    table = fabricated(tmp_path / "t", indexed=False)
+    arguments = (f"--table={table.path}", f"--out={tmp_path / 'digest'}")
+    return JobCommand("probe", str(tmp_path / "probe.py"), arguments)
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where temporary files go, of this process and those it starts."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return folder
+
+
+@pytest.mark.spark
+def test_local_job_gets_its_secrets_and_nobody_else_does(
+    connect: Any,
+    probe: JobCommand,
+    tmp_path: Path,
+    temporary: Path,
+    logged: Callable[[], str],
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    hook = connect(extra={"spark_conf": {**SHORT_RUN, **FEW_TASKS, **SETTINGS}, "storage_options": OPTIONS})
+    with Watch() as watch:
+        job = hook.start_local_job(probe, tmp_path / "job", environment=VARIABLES)
+        lines = list(job.lines())
+    assert (tmp_path / "digest").read_text() == EXPECTED
+    assert job.exit_code() == 1
+    assert any("the store refused ***" in line for line in lines)
+    assert {"local.py", "SparkSubmit", "hudi_index.spark.daemon"} <= watch.seen
+    assert watch.found == set()
+    assert found_in("\n".join(lines)) == []
+    assert left_over(job.folder, temporary) == []
+    assert found_in(logged() + "".join(capfd.readouterr())) == []
+
+
+@pytest.mark.spark
+def test_submitted_job_gets_its_secrets_and_nobody_else_does(
+    connect: Any,
+    probe: JobCommand,
+    tmp_path: Path,
+    temporary: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    logged: Callable[[], str],
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    from hudi_index.spark.java import ensure_java
+
+    ensure_java()
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    monkeypatch.setenv("AIRFLOW_CONN_HERE", json.dumps({"conn_type": "spark", "host": "local[1]"}))
+    hook = connect(extra={"spark_conf": {**FEW_TASKS, "spark.driver.host": "127.0.0.1"}})
+    job = hook.spark_job(probe, spark_conn_id="here", conf=SETTINGS, env_vars=VARIABLES)
+    printed: list[str] = []
+    follow = job.hook._process_spark_submit_log
+    job.hook._process_spark_submit_log = lambda lines: follow(printed.append(line) or line for line in lines)
+    with Watch() as watch:
+        report, _ = job.run(on_ui=printed.append)
+    assert (tmp_path / "digest").read_text() == EXPECTED, "".join(printed)
+    assert report is not None
+    assert report["error"] == "the store refused ***"
+    assert {"SparkSubmit", "probe.py"} <= watch.seen
+    assert watch.found == set()
+    assert found_in("".join(printed) + json.dumps(report) + repr(job.__dict__)) == []
+    assert "Spark-Submit cmd" in logged()
+    assert found_in(logged() + "".join(capfd.readouterr())) == []
+    assert left_over(temporary) == []
+
+
+def test_secrets_that_would_be_seen_are_refused(connect: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    far = {"conn_type": "spark", "host": "yarn", "extra": {"deploy-mode": "cluster"}}
+    monkeypatch.setenv("AIRFLOW_CONN_FAR", json.dumps(far))
+    monkeypatch.setenv("AIRFLOW_CONN_NEAR", json.dumps({"conn_type": "spark", "host": "yarn"}))
+    hook, command = connect(), JobCommand("maintain", "maintain.py", ())
+    early = {"spark.jars.repositories": f"https://u:{canary('repository')}@host/maven"}
+    tried: list[dict[str, Any]] = [
+        {"spark_conn_id": "far", "report_uri": "/r.json", "conf": SETTINGS},
+        {"spark_conn_id": "far", "report_uri": "/r.json", "env_vars": VARIABLES},
+        {"spark_conn_id": "near", "conf": {"spark.submit.deployMode": "cluster", **SETTINGS}},
+        {"spark_conn_id": "near", "conf": early},
+        {"spark_conn_id": "near", "repositories": early["spark.jars.repositories"]},
+    ]
+    for each in tried:
+        with pytest.raises(AirflowFailException, match="command line") as raised:
+            hook.spark_job(command, **each)
+        assert found_in(texts_of(raised.value)) == []
+    with pytest.raises(AirflowFailException, match="ivySettings"):
+        hook.start_local_job(command, Path("/nowhere"), conf=early)
+
+
+def test_variables_for_yarn_stay_off_the_command_line(connect: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_NEAR", json.dumps({"conn_type": "spark", "host": "yarn"}))
+    command = JobCommand("maintain", "maintain.py", ("--table=/t",))
+    job = connect().spark_job(
+        command, spark_conn_id="near", conf={"spark.x": "1", **SETTINGS}, env_vars={"A": "b", **VARIABLES}
+    )
+    argv = job.hook._build_spark_submit_command(command.application)
+    assert "spark.yarn.appMasterEnv.A=b" in argv
+    assert "spark.x=1" in argv
+    assert found_in(" ".join(argv)) == []
+
+
+MALFORMED = {
+    "extra": f'{{"storage_options": {{"password": "{canary("cut")}"',
+    "storage_options": json.dumps({"storage_options": f'{{"password": "{canary("options")}"'}),
+    "spark_conf": json.dumps({"spark_conf": f"[{canary('conf')!r}"}),
+    "tables": json.dumps({"tables": [canary("list")]}),
+    "run_mode": json.dumps({"run_mode": canary("mode")}),
+    "cores": json.dumps({"cores": canary("cores")}),
+    "allow_absolute_paths": json.dumps({"allow_absolute_paths": canary("allow")}),
+    "spark_conn_id": json.dumps({"spark_conn_id": [canary("conn")]}),
+}
+
+
+@pytest.mark.parametrize("field", MALFORMED)
+def test_malformed_connections_do_not_repeat_what_they_hold(
+    connect: Any, field: str, logged: Callable[[], str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    hook = connect(extra=MALFORMED[field])
+    with pytest.raises(AirflowFailException, match=f"connection tried: {field} is") as raised:
+        _ = hook.settings
+    good, said = hook.test_connection()
+    assert not good
+    assert found_in(texts_of(raised.value) + said + logged() + "".join(capfd.readouterr())) == []
+
+
+def test_connections_show_no_value(connect: Any, tmp_path: Path) -> None:
+    uri = f"s3://user:{canary('password')}@bucket/wh"
+    signed = f"s3://bucket/t?sig={canary('signature')}"
+    hook = connect(
+        uri, {"tables": {"signed": signed}, "storage_options": OPTIONS, "spark_conf": json.dumps(SETTINGS)}
+    )
+    settings = hook.settings
+    assert dict(settings.storage_options) == OPTIONS
+    assert dict(settings.spark_conf) == SETTINGS
+    assert settings.places.place_of("t") == f"{uri}/t"
+    assert settings.places.place_of("signed") == signed
+    shown = [settings, settings.places, hook.location_of("t"), hook.location_of("signed"), vars(settings)]
+    assert found_in(f"{shown!r} {shown}") == []
+    assert hook.location_of("t") == "s3://bucket/wh/t"
+    with pytest.raises(UserError) as raised:
+        hook.location_of("../t")
+    assert found_in(texts_of(raised.value)) == []
+
+
+def test_airflow_is_told_what_to_mask(connect: Any) -> None:
+    uri = f"s3://user:{canary('masked-password')}@bucket/wh"
+    options = {"made_up": canary("masked-option"), "aws_region": "eu-central-1"}
+    conf = {"spark.my.key": canary("masked-setting"), "spark.sql.shuffle.partitions": "12345678"}
+    _ = connect(uri, {"storage_options": json.dumps(options), "spark_conf": json.dumps(conf)}).settings
+    secret = " ".join([canary("masked-password"), canary("masked-option"), canary("masked-setting")])
+    assert redact(f"{secret} eu-central-1 12345678") == "*** *** *** eu-central-1 12345678"
+
+
+WITH_SECRETS = [
+    f"s3://user:{canary('user')}@bucket/t",
+    f"https://account.blob.core.windows.net/c/t?sv=1&sig={canary('sas')}",
+    f"abfss://container:{canary('container')}@account.dfs.core.windows.net/t",
+]
+
+
+@pytest.mark.parametrize("uri", WITH_SECRETS)
+def test_tables_are_not_named_with_secrets(uri: str) -> None:
+    tried = [
+        lambda: HudiMaintainIndexesOperator(task_id="t", table=uri),
+        lambda: HudiMaintainIndexesOperator(task_id="t", table="/t", report_folder=uri),
+        lambda: HudiCommitSensor(task_id="t", table=uri),
+        lambda: HudiCommitTrigger(table=uri),
+        lambda: HudiIndexFreshTrigger(table=uri, limits={}),
+        lambda: hudi_table_asset(uri),
+        lambda: hudi_index_asset(uri),
+        lambda: HudiIndexHook().open(uri),
+        lambda: HudiIndexHook().location_of(uri),
+    ]
+    for each in tried:
+        with pytest.raises(UserError) as raised:
+            each()
+        assert found_in(texts_of(raised.value)) == []
+
+
+def test_triggers_and_watched_assets_are_stored_without_secrets(connect: Any, tmp_path: Path) -> None:
+    from airflow.sdk import DAG
+    from airflow.sdk.exceptions import TaskDeferred
+    from airflow.serialization.serialized_objects import DagSerialization
+
+    connect(str(tmp_path), {"storage_options": OPTIONS}, conn_id="far")
+    fabricated(tmp_path / "t", indexed=False)
+    sensor = HudiCommitSensor(
+        task_id="s", table="t", after="20990101000000000", hudi_index_conn_id="far", deferrable=True
+    )
+    with pytest.raises(TaskDeferred) as deferred:
+        sensor.execute({})
+    _, arguments = deferred.value.trigger.serialize()
+    assert arguments["hudi_index_conn_id"] == "far"
+    assert found_in(json.dumps(arguments)) == []
+    # It finds its way by the connection.
+    again = HudiCommitTrigger(**{**arguments, "after": None})
+
+    async def first() -> Any:
+        return (await anext(again.run())).payload
+
+    assert asyncio.run(asyncio.wait_for(first(), 60))["commits"]
+    with DAG("watching", schedule=[hudi_table_asset(str(tmp_path / "t"), hudi_index_conn_id="far")]) as dag:
+        HudiMaintainIndexesOperator(task_id="m", table="t", hudi_index_conn_id="far")
+    assert found_in(json.dumps(DagSerialization.to_dict(dag))) == []
+
+
+@pytest.fixture
+def secretive(connect: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A DAG with secrets wherever one can be, as templates give them."""
+    connect(str(tmp_path), {"storage_options": OPTIONS, "spark_conf": SETTINGS}, conn_id="secretive")
+    for number, (name, value) in enumerate([*SETTINGS.items(), *VARIABLES.items()]):
+        monkeypatch.setenv(f"HELD_{number}", json.dumps([name, value]))
+    return dags_of(ROOT / "tests" / "provider" / "dags")["secretive"]
+
+
+def database_texts() -> Iterator[tuple[str, str]]:
+    """All that Airflow has stored, by table and column, but for what it was told in so many words."""
+    with closing(sqlite3.connect(HOME / "airflow.db")) as database:
+        names = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        for table in names:
+            for row in database.execute(f'SELECT * FROM "{table}"'):
+                for value in row:
+                    yield table, value if isinstance(value, str) else str(value)
+
+
+def test_nothing_of_a_run_is_stored_with_secrets(
+    secretive: Any,
+    tmp_path: Path,
+    logged: Callable[[], str],
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    fabricated(tmp_path / "t")
+    with Watch() as watch:
+        run = run_dag(secretive, table="t")
+    assert run.states == {"drop": "success", "named": "failed", "fresh": "success"}, run.states
+    assert "local.py" in watch.seen
+    assert watch.found == set()
+    stored = list(database_texts())
+    assert {"rendered_task_instance_fields", "xcom"} <= {table for table, _ in stored}
+    assert [(table, found) for table, text in stored for found in found_in(text)] == []
+    rendered = [text for table, text in stored if table == "rendered_task_instance_fields"]
+    assert any("***" in text and ASKED_FOR in text for text in rendered)
+    assert left_over(HOME / "hudi_index", HOME / "logs") == []
+    # What Airflow's own processes tell each other is logged too, and masked by Airflow before it is written.
+    assert found_in(str(redact(logged())) + "".join(capfd.readouterr())) == []
