@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -81,9 +81,6 @@ def timed(seconds: dict[str, float], phase: str) -> Iterator[None]:
 class JobReport:
     """What one run of a verb did and what it cost."""
 
-    exit_code: ClassVar[int] = 0
-    """A job that has a report and no error went well."""
-
     verb: str
     table: str
     indexes: list[str] = field(default_factory=list)
@@ -103,6 +100,11 @@ class JobReport:
     """What else the reader should know, such as an index that became invalid."""
     seconds: dict[str, float] = field(default_factory=dict)
     """By phase."""
+
+    @property
+    def exit_code(self) -> int:
+        """What a process exits with: a job that has a report and no error went well."""
+        return 0
 
     def phase(self, name: str) -> AbstractContextManager[None]:
         """Counts the time spent inside as part of a phase."""

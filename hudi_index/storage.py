@@ -115,9 +115,19 @@ class Storage:
         """Whether there is a file or folder at `path`."""
         return self.filesystem.get_file_info(self.path_of(path)).type != fs.FileType.NotFound
 
+    def is_folder(self, path: str) -> bool:
+        """Whether there is a folder at `path`."""
+        return self.filesystem.get_file_info(self.path_of(path)).type == fs.FileType.Directory
+
     def open_input(self, path: str) -> pa.NativeFile:
-        """A file for random reading. Raises FileNotFoundError."""
-        return self.filesystem.open_input_file(self.path_of(path))
+        """A file for random reading. Raises FileNotFoundError, IsADirectoryError, NotADirectoryError."""
+        try:
+            return self.filesystem.open_input_file(self.path_of(path))
+        except OSError as error:
+            # pyarrow says so only in its text.
+            if self.is_folder(path):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path) from error
+            raise
 
     def read(self, path: str) -> bytes:
         """The whole content of a file. Raises FileNotFoundError."""
@@ -162,8 +172,18 @@ class Storage:
         if self.exists(folder):
             self.filesystem.delete_dir(self.path_of(folder))
 
+    def move(self, path: str, other: str) -> None:
+        """Give a file, or a folder with all it holds, another place."""
+        self._make_folder_of(other)
+        self.filesystem.move(self.path_of(path), self.path_of(other))
+
     def _make_folder_of(self, path: str) -> None:
-        self.filesystem.create_dir(self.path_of(path).rpartition("/")[0], recursive=True)
+        folder = self.path_of(path).rpartition("/")[0]
+        try:
+            self.filesystem.create_dir(folder, recursive=True)
+        except FileExistsError as error:
+            # Not as `create` says it: there is no use in looking at what another one made.
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder) from error
 
     @contextlib.contextmanager
     def _temporary(self, path: str, data: bytes, operation: str) -> Iterator[Path]:

@@ -19,7 +19,7 @@ from hudi_index.jobs import JobReport
 from hudi_index.kinds import files
 from hudi_index.lifecycle.job import Job, Target, items_of
 from hudi_index.lifecycle.partitions import PARTITION_STATS, is_merged, merge_partitions, partitions_of
-from hudi_index.lifecycle.state import IndexedState
+from hudi_index.lifecycle.state import IndexedState, definitions_text
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.table import FileSlice
 
@@ -42,9 +42,9 @@ _ROWS_PER_SHARD = 2_000_000
 _ATTEMPTS = 3
 
 
-def maintain(storage: Storage, executor: Executor) -> JobReport:
+def maintain(storage: Storage, executor: Executor, report: JobReport | None = None) -> JobReport:
     """Describe the table as it is now. Does nothing, at the cost of a listing, when that is done already."""
-    report = JobReport("maintain", storage.uri)
+    report = report or JobReport("maintain", storage.uri)
     with report.phase("look"):
         metadata_table = MetadataTable.of(storage)
         state = IndexedState.load(storage, metadata_table)
@@ -123,6 +123,9 @@ def _brought_up_to_date(
                 "completed_time": state.completed_time,
                 "next_number": str(next_number),
                 files.INDEXES: ",".join(sorted(job.index_ids)),
+                files.DEFINITIONS: definitions_text(
+                    each for each in (*state.definitions, *new) if each.id in job.index_ids
+                ),
             }
             report.commit = transaction.commit(snapshot).file_name
     report.rows_read += outcome.counts.get("rows_read", 0)
@@ -232,7 +235,10 @@ def _job(
         new_kinds=new_kinds,
         items=tuple(items),
         targets=targets,
-        expressions=state.expressions([*kept, *new, *rebuilt]),
+        # Kept ones have nothing to compute where no file group changed.
+        expressions=state.expressions(
+            [*(kept if any(item.is_changed for item in items) else ()), *new, *rebuilt]
+        ),
         schema_id=state.schema_id,
         index_ids=tuple(each.id for each in (*kept, *new, *rebuilt)),
         instant=state.snapshot.instant.requested_time if state.snapshot.instant else None,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hudi_index.catalog import Catalog, IndexDefinition, IndexState
 from hudi_index.entries.ranges import KeyRange
-from hudi_index.errors import UnknownColumnError
+from hudi_index.errors import CorruptError, UnknownColumnError
 from hudi_index.kinds import files, kind_of
 from hudi_index.lifecycle.job import Expression
 from hudi_index.metadata_table import MetadataTable, Reader
@@ -18,7 +20,7 @@ from hudi_index.table.slices import parse_log_file
 from hudi_index.table.terms import spark_type, type_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     import pyarrow as pa
 
@@ -28,7 +30,21 @@ if TYPE_CHECKING:
     from hudi_index.storage import Storage
     from hudi_index.table import FileSlice
 
-__all__ = ["IndexedState"]
+__all__ = ["IndexedState", "definitions_text", "noted_definitions"]
+
+
+def definitions_text(definitions: Iterable[IndexDefinition]) -> str:
+    """Definitions as a commit of the index metadata table keeps them."""
+    found = {each.id: each.to_dict() for each in definitions}
+    return json.dumps([found[each] for each in sorted(found)])
+
+
+def noted_definitions(data_snapshot: Mapping[str, str]) -> list[IndexDefinition]:
+    """The definitions that a commit keeps, as far as they can be read."""
+    with suppress(ValueError, CorruptError):
+        noted = json.loads(data_snapshot.get(files.DEFINITIONS, "[]"))
+        return [IndexDefinition.from_dict(each, path=files.DEFINITIONS) for each in noted]
+    return []
 
 
 @dataclass(frozen=True)
