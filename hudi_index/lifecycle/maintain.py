@@ -10,14 +10,16 @@ indexes together.
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hudi_index.catalog import Catalog, IndexState
-from hudi_index.errors import IndexesMovedError
+from hudi_index.errors import ConflictError, IndexesMovedError, UserError
 from hudi_index.jobs import JobReport
 from hudi_index.kinds import files
 from hudi_index.lifecycle.job import Job, Target, items_of
+from hudi_index.lifecycle.mending import sweep
 from hudi_index.lifecycle.partitions import PARTITION_STATS, is_merged, merge_partitions, partitions_of
 from hudi_index.lifecycle.state import IndexedState, definitions_text
 from hudi_index.metadata_table import MetadataTable
@@ -50,11 +52,13 @@ def maintain(storage: Storage, executor: Executor, report: JobReport | None = No
         state = IndexedState.load(storage, metadata_table)
         if _retire_unfit(state, report):
             state = IndexedState.load(storage, metadata_table)
+        _note_abandoned(state, metadata_table, report)
         is_idle = not _items(state, all_groups=False)[0] and not _undescribed(state)
     if is_idle or not (metadata_table.exists() or state.ready()):
         _note_state(report, state)
         return report
     bring_up_to_date(state, executor, report)
+    sweep(storage)
     return report
 
 
@@ -152,6 +156,19 @@ def _retire_unfit(state: IndexedState, report: JobReport) -> bool:
         report.notes.append(f"index {definition.name} is invalid: {reason}")
         log.warning("index %s is invalid: %s", definition.name, reason)
     return bool(unfit)
+
+
+def _note_abandoned(state: IndexedState, metadata_table: MetadataTable, report: JobReport) -> None:
+    """Say of indexes whose builder or dropper is dead that they are not under way any more."""
+    for definition in state.abandoned(metadata_table):
+        reason = f"it was {definition.state} when its process ended"
+        if definition.state is IndexState.BUILDING:
+            with suppress(ConflictError, UserError):
+                Catalog(state.storage).change_state(
+                    definition.name, IndexState.INVALID, reason, index_id=definition.id
+                )
+        way_out = f"hudi-index repair --table {state.storage.uri} finishes that"
+        report.notes.append(f"index {definition.name}: {reason}; {way_out}")
 
 
 def _fit(state: IndexedState) -> list[IndexDefinition]:

@@ -15,11 +15,12 @@ builds it anew.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
 from hudi_index.catalog import Catalog
-from hudi_index.catalog.aside import Aside
+from hudi_index.catalog.aside import INDEX_FOLDER, Aside, forget_damaged
 from hudi_index.catalog.catalog import INDEX_FILE
 from hudi_index.catalog.mending import CatalogCheck
 from hudi_index.errors import CorruptError, way_back
@@ -27,6 +28,7 @@ from hudi_index.kinds import files
 from hudi_index.lifecycle.partitions import COLUMN_STATS, PARTITION_STATS
 from hudi_index.lifecycle.state import noted_definitions
 from hudi_index.metadata_table import MetadataTable
+from hudi_index.metadata_table.cleaning import remove_temporaries
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +41,10 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-__all__ = ["Damage", "Findings", "look", "mend", "mended_if_damaged"]
+__all__ = ["Damage", "Findings", "look", "mend", "mended_if_damaged", "sweep"]
+
+_TEMPORARY_FOR = timedelta(minutes=30)
+"""A living writer has such a file for moments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +119,10 @@ def mend(storage: Storage) -> Findings:
     if found.catalog.damage or found.recovered:
         found.catalog.mend(aside, recovered=found.recovered)
     metadata_table = MetadataTable.of(storage)
-    metadata_table.mend(lambda path: aside.move(f"{MetadataTable.folder}/{path}".rstrip("/")))
-    if found.table.lost_partitions:
-        _forget(storage, metadata_table, found.table)
-    return found
+    table = metadata_table.mend(lambda path: aside.move(f"{MetadataTable.folder}/{path}".rstrip("/")))
+    if table.lost_partitions:
+        _forget(storage, metadata_table, table)
+    return replace(found, table=table)
 
 
 def _forget(storage: Storage, metadata_table: MetadataTable, found: TableCheck) -> None:
@@ -140,6 +145,13 @@ def _with_those_that_depend(gone: set[str], view: View) -> list[str]:
     statistics = {COLUMN_STATS, PARTITION_STATS}
     names = gone | statistics if gone & statistics else gone
     return sorted(name for name in names if name in shards)
+
+
+def sweep(storage: Storage) -> int:
+    """Delete temporary files of killed writers, counted, and what was set aside long ago."""
+    now = datetime.now(timezone.utc)
+    forget_damaged(storage, now=now)
+    return remove_temporaries(storage, INDEX_FOLDER, before=now - _TEMPORARY_FOR)
 
 
 def mended_if_damaged(storage: Storage, run: Callable[[], T], notes: list[str]) -> T:

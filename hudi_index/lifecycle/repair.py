@@ -14,20 +14,17 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
 from hudi_index.catalog import Catalog, IndexState
-from hudi_index.catalog.aside import INDEX_FOLDER, forget_damaged
 from hudi_index.errors import ConflictError, UserError
 from hudi_index.jobs import JobReport
 from hudi_index.lifecycle.create import build_anew, drop
 from hudi_index.lifecycle.executor import NeedsSparkError
 from hudi_index.lifecycle.maintain import described, maintain
-from hudi_index.lifecycle.mending import look, mend
+from hudi_index.lifecycle.mending import look, mend, sweep
 from hudi_index.lifecycle.state import IndexedState
 from hudi_index.metadata_table import MetadataTable
-from hudi_index.metadata_table.cleaning import remove_temporaries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RepairReport", "repair"]
 
-_TEMPORARY_FOR = timedelta(minutes=30)
 _STILL_DAMAGED = 3
 
 
@@ -81,7 +77,7 @@ class RepairReport(JobReport):
         lines += [f"  {what:<15} {', '.join(names)}" for what, names in worked_on if names]
         lines += [f"  {'not in service':<15} {name}: {reason}" for name, reason in self.left.items()]
         if not self.damage:
-            return "\n".join([*lines, "  nothing is damaged"])
+            return "\n".join(lines)
         rows = [("damaged", "why", "to be" if self.is_check else "was")]
         rows += [(each.path, each.reason, each.remedy) for each in self.damage]
         widths = [max(len(row[place]) for row in rows) for place in range(2)]
@@ -102,13 +98,12 @@ def repair(storage: Storage, executor: Executor, *, check: bool = False) -> Repa
     if check:
         # Of definitions that are damaged nothing more is known.
         _note_states(() if found.catalog.damage else found.catalog.newest, report)
+        report.notes += ["nothing is damaged"] if report.is_whole else []
         return report
     _finish_drops(storage, report)
     _build(storage, executor, report)
     with report.phase("clean"):
-        now = datetime.now(timezone.utc)
-        report.temporaries_removed = remove_temporaries(storage, INDEX_FOLDER, before=now - _TEMPORARY_FOR)
-        forget_damaged(storage, now=now)
+        report.temporaries_removed = sweep(storage)
     return report
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from hudi_index.metadata_table import View
     from hudi_index.storage import Storage
     from hudi_index.table import FileSlice
+
+_LONG = timedelta(minutes=5)
+"""Between noting that an index is building and taking the lease to build it lie moments."""
 
 __all__ = ["IndexedState", "definitions_text", "noted_definitions"]
 
@@ -102,6 +106,16 @@ class IndexedState:
     def schema_id(self) -> str:
         """Names the table's schema."""
         return hashlib.sha256(str(self.snapshot.schema).encode()).hexdigest()[:16]
+
+    def abandoned(self, metadata_table: MetadataTable) -> list[IndexDefinition]:
+        """Indexes that are building or dropping, though nobody has written for long."""
+        before = (datetime.now(timezone.utc) - _LONG).isoformat(timespec="milliseconds")
+        found = [
+            each
+            for each in self.definitions
+            if each.state in (IndexState.BUILDING, IndexState.DROPPING) and (each.changed_time or "") < before
+        ]
+        return found if found and not metadata_table.writers() else []
 
     def ready(self) -> list[IndexDefinition]:
         """The indexes that queries may use."""

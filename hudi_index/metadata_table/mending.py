@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from hudi_index.errors import ConflictError, LeaseHeldError
 from hudi_index.metadata_table.check import FOLDERS
 from hudi_index.metadata_table.cleaning import remove_dead_instants
-from hudi_index.metadata_table.layout import HUDI_FOLDER, LEDGER, PROPERTIES, TIMELINE, parse_completed
+from hudi_index.metadata_table.layout import HUDI_FOLDER, PROPERTIES, TIMELINE, parse_completed
 from hudi_index.metadata_table.ledger import REPAIR_ROLE
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def mend(
     *,
     again: Callable[[], TableCheck],
 ) -> TableCheck:
-    """Do what a check found; returns what it had found."""
+    """Do what a check found; returns that, with what came to light meanwhile."""
     if found.is_whole:
         if found.exists:
             ledger.settled_state()
@@ -69,7 +69,9 @@ def mend(
                 if not path.startswith(f"{TIMELINE}/"):
                     _replace(now.storage, path, content, set_aside)
             remove_dead_instants(now.storage, ledger)
-    return found
+    now.damage = found.damage | now.damage
+    now.strays = found.strays | now.strays
+    return now
 
 
 def _mend_ledger(found: TableCheck, ledger: Ledger, set_aside: Callable[[str], None]) -> None:

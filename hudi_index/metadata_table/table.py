@@ -211,6 +211,10 @@ class MetadataTable:
             self.storage, self._ledger, self._views, now=self._clock(), retention=self.settings.retention
         )
 
+    def writers(self) -> list[Owner]:
+        """Who has a lease that lives."""
+        return [grant.owner for grant in self._ledger.open_leases()]
+
     def check(self) -> TableCheck:
         """Look at every file; changes nothing."""
         return TableCheck.of(self.storage, properties_text(_NAME).encode())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hudi_index import IndexedTable
@@ -24,6 +27,15 @@ class Trips:
         self._instants = iter(f"202401{day:02d}000000000" for day in range(1, 29))
         self.change({"a": (1, "x"), "b": (2, "y"), "c": (3, "z")})
         self.table = IndexedTable.open(path)
+
+    def copied(self, path: Path) -> Trips:
+        """The same table at another place."""
+        shutil.copytree(self.path, path)
+        found = copy(self)
+        found.path, found.table = path, IndexedTable.open(path)
+        found.files = replace(self.files, path=path)
+        found._instants = iter(f"202402{day:02d}000000000" for day in range(1, 29))
+        return found
 
     @property
     def storage(self) -> Storage:
