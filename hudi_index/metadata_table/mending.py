@@ -75,7 +75,11 @@ def mend(
 
 
 def _mend_ledger(found: TableCheck, ledger: Ledger, set_aside: Callable[[str], None]) -> None:
+    commits = found.view.commits if found.view else ()
+    completed = {commit.instant.requested_time for commit in commits}
     for held in ledger.open_leases():
+        if held.requested_time in completed:
+            continue  # the decision that ended it is lost, what it decided is not
         raise LeaseHeldError(
             role=held.role, owner=str(held.owner), until=held.expires.isoformat(timespec="seconds")
         )
