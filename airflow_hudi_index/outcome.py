@@ -87,6 +87,8 @@ def _code_of(report: dict[str, Any]) -> int:
     """The exit code that goes with a report."""
     if report.get("verb") == "validate" and report.get("passed") is False:
         return _VALIDATION_FAILED
+    if report.get("verb") == "repair" and report.get("is_whole") is False:
+        return _VALIDATION_FAILED
     if "error" not in report:
         return 0
     if isinstance(code := report.get("exit_code"), int):
@@ -103,7 +105,7 @@ def _message(report: dict[str, Any]) -> str:
 
 
 def _evidence(report: dict[str, Any]) -> Iterator[str]:
-    """What a validation found wrong, in few lines: a task's error is what a notifier sends."""
+    """What a validation or a repair found wrong, in few lines: a task's error is what a notifier sends."""
     for query in report.get("queries", ()):
         if query.get("result") == "different":
             yield (
@@ -115,5 +117,8 @@ def _evidence(report: dict[str, Any]) -> Iterator[str]:
     for index in report.get("indexes", ()):
         if isinstance(index, dict) and index.get("faults"):
             yield f"index {index['name']}: {'; '.join(index['faults'][:_EXAMPLES])}"
+    for each in report.get("damage", ()):
+        yield f"{each['path']}: {each['reason']}; {each['remedy']}"
+    yield from (f"index {name}: {reason}" for name, reason in report.get("left", {}).items())
     yield from (f"index {name} is invalid now" for name in report.get("invalidated", ()))
     yield from (str(line) for name in ("advice", "notes") for line in report.get(name, ()))

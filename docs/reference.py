@@ -22,6 +22,7 @@ OPERATORS = (
     "HudiCreateIndexOperator",
     "HudiMaintainIndexesOperator",
     "HudiCompactIndexesOperator",
+    "HudiRepairIndexesOperator",
     "HudiValidateIndexesOperator",
     "HudiDropIndexOperator",
 )

@@ -2,14 +2,14 @@
 
     hudi-index create --table PATH "CREATE INDEX …" ["CREATE INDEX …" …]
     hudi-index sql --table PATH "any statement about indexes"
-    hudi-index maintain | compact | validate | show | status | drop --table PATH …
+    hudi-index maintain | compact | validate | repair | show | status | drop --table PATH …
     hudi-index explain | scan --table PATH "predicate"
     hudi-index native create | show | drop | compact | status | validate --table PATH …     Hudi's own indexes
 
-`--json` prints what a machine reads. Exit codes: 0 fine, 1 our fault, 2 bad request, 3 validation failed, 4
-conflict, retry. 2 is also for what a person has to mend first: no permission, a full disk. An error is one
-line; `--debug` shows where it came from. Verbs that build run on a Spark session of this machine;
-`--in-process` runs them without Spark, for small tables.
+`--json` prints what a machine reads. Exit codes: 0 fine, 1 our fault, 2 bad request, 3 validation failed or
+something is damaged still, 4 conflict, retry. 2 is also for what a person has to mend first: no permission, a
+full disk. An error is one line; `--debug` shows where it came from. Verbs that build run on a Spark session of
+this machine; `--in-process` runs them without Spark, for small tables.
 """
 
 from __future__ import annotations
@@ -108,6 +108,10 @@ def _parser() -> argparse.ArgumentParser:
     compact = verb("compact", "compact the index metadata table where that is due", _compact)
     compact.add_argument("--partition", action="append", help="only this partition; may be repeated")
     compact.add_argument("--force", action="store_true", help="also what is not due")
+    repair = verb("repair", "mend whatever is damaged in the files of the indexes", _repair)
+    repair.add_argument(
+        "--dry-run", action="store_true", help="only look; exit code 3 if something is damaged"
+    )
     verb("show", "list the indexes", lambda table, _: table.indexes())
     verb("status", "state, lag and size of the indexes", lambda table, _: table.status())
     explain = verb("explain", "which file groups a predicate reads, and why not fewer", _explain)
@@ -214,6 +218,10 @@ def _compact(table: IndexedTable, asked: argparse.Namespace) -> object:
     return table.compact(partitions=asked.partition, force=asked.force, spark=_session(asked))
 
 
+def _repair(table: IndexedTable, asked: argparse.Namespace) -> object:
+    return table.repair(check=asked.dry_run, spark=None if asked.dry_run else _late_session(asked))
+
+
 def _explain(table: IndexedTable, asked: argparse.Namespace) -> object:
     return table.plan(asked.predicate, as_of=asked.as_of, time_zone=asked.time_zone, only=asked.only)
 
@@ -242,6 +250,15 @@ def _scan(table: IndexedTable, asked: argparse.Namespace) -> object:
 
 def _drop(table: IndexedTable, asked: argparse.Namespace) -> object:
     return table.drop(asked.name, if_exists=asked.if_exists)
+
+
+def _late_session(asked: argparse.Namespace) -> Any:
+    """A session that starts when something needs it: a repair may find nothing, or little, to do."""
+    if asked.in_process:
+        return None
+    from hudi_index.spark.session import LateSession
+
+    return LateSession(lambda: _session(asked))
 
 
 def _session(asked: argparse.Namespace) -> Any:

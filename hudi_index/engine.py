@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from hudi_index.catalog import IndexDefinition, Statement
     from hudi_index.jobs import JobReport
-    from hudi_index.lifecycle import Executor, TableStatus
+    from hudi_index.lifecycle import Executor, RepairReport, TableStatus
     from hudi_index.planner import ScanPlan, ScanReport
     from hudi_index.predicate import ColumnDomain
     from hudi_index.validation import Checks, ValidationReport
@@ -201,6 +201,16 @@ class IndexedTable:
         """Take an index away."""
         named = checked_text("name", name, "the name of an index")
         return lifecycle.drop(self.storage, named, if_exists=if_exists)
+
+    def repair(self, *, check: bool = False, spark: Any = None) -> RepairReport:
+        """Mend whatever is damaged in the files of the indexes; with `check` only look.
+
+        Keeps what is whole and builds the rest anew; indexes over expressions on Spark only.
+
+        Raises:
+            LeaseHeldError: Another process writes to the indexes.
+        """
+        return lifecycle.repair(self.storage, _executor(spark), check=check)
 
     def validate(
         self, request: Request | None = None, *, spark: Any = None, **wanted: Any

@@ -15,7 +15,9 @@ offending value, the way out.
 from __future__ import annotations
 
 import difflib
+import shlex
 from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import unquote
 
 from hudi_index.credentials import MASK, is_secret
 
@@ -62,6 +64,9 @@ __all__ = [
     "UserError",
     "ValidationFailedError",
 ]
+
+_INDEX_FOLDER = "/.hoodie/.index"
+"""Where a table's indexes are kept."""
 
 
 class HudiIndexError(Exception):
@@ -256,12 +261,22 @@ class UnsupportedStorageError(UserError):
         super().__init__(f"storage {uri!r} can't {operation}: {reason}")
 
 
+def way_back(path: str) -> str:
+    """The command that mends damage to a file, if it is one of the indexes': they can be made anew."""
+    table, below, _ = path.partition(_INDEX_FOLDER)
+    if not below:
+        return ""
+    # A local path as a shell takes it; a URI as it is.
+    place = unquote(table.removeprefix("file://")) if table.startswith("file:///") else table
+    return f"; mend it by: hudi-index repair --table {shlex.quote(place)}"
+
+
 class MissingFileError(CorruptError):
     """A file that committed metadata names is not there."""
 
     def __init__(self, *, path: str) -> None:
         self.path = path
-        super().__init__(f"{path}: named by a completed commit, but missing; rebuild the index")
+        super().__init__(f"{path}: named by a completed commit, but missing{way_back(path)}")
 
 
 class MissingSliceFileError(CorruptError):
@@ -300,7 +315,7 @@ class TimelineCorruptError(CorruptError):
 
     def __init__(self, *, path: str, reason: str) -> None:
         self.path, self.reason = path, reason
-        super().__init__(f"{path}: {reason}")
+        super().__init__(f"{path}: {reason}{way_back(path)}")
 
 
 class CatalogCorruptError(CorruptError):
@@ -308,7 +323,7 @@ class CatalogCorruptError(CorruptError):
 
     def __init__(self, *, path: str, reason: str) -> None:
         self.path, self.reason = path, reason
-        super().__init__(f"{path}: {reason}")
+        super().__init__(f"{path}: {reason}{way_back(path)}")
 
 
 class EntryCorruptError(CorruptError):
@@ -317,7 +332,7 @@ class EntryCorruptError(CorruptError):
     def __init__(self, *, path: str, reason: str, offset: int | None = None) -> None:
         self.path, self.reason, self.offset = path, reason, offset
         place = path if offset is None else f"{path} at byte {offset}"
-        super().__init__(f"{place}: {reason}; rebuild the index")
+        super().__init__(f"{place}: {reason}{way_back(path)}")
 
 
 class KeyCorruptError(CorruptError):
@@ -325,7 +340,7 @@ class KeyCorruptError(CorruptError):
 
     def __init__(self, *, key: str, reason: str) -> None:
         self.key, self.reason = key, reason
-        super().__init__(f"entry key {key!r}: {reason}; rebuild the index")
+        super().__init__(f"entry key {key!r}: {reason}; `hudi-index repair` mends what is stored")
 
 
 class ValidationFailedError(CorruptError):

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from hudi_index.errors import HudiIndexError
 from hudi_index.storage_errors import shortened, storage_error_of
@@ -119,9 +119,6 @@ def timed(seconds: dict[str, float], phase: str) -> Iterator[None]:
 class JobReport:
     """What one run of a verb did and what it cost."""
 
-    exit_code: ClassVar[int] = 0
-    """A job that has a report and no error went well."""
-
     verb: str
     table: str
     indexes: list[str] = field(default_factory=list)
@@ -141,6 +138,11 @@ class JobReport:
     """What else the reader should know, such as an index that became invalid."""
     seconds: dict[str, float] = field(default_factory=dict)
     """By phase."""
+
+    @property
+    def exit_code(self) -> int:
+        """What a process exits with: a job that has a report and no error went well."""
+        return 0
 
     def phase(self, name: str) -> AbstractContextManager[None]:
         """Counts the time spent inside as part of a phase."""

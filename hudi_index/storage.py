@@ -166,6 +166,11 @@ class Storage:
         with self.naming(path, "be looked at"):
             return self.filesystem.get_file_info(self.path_of(path)).type != fs.FileType.NotFound
 
+    def is_folder(self, path: str) -> bool:
+        """Whether there is a folder at `path`."""
+        with self.naming(path, "be looked at"):
+            return self.filesystem.get_file_info(self.path_of(path)).type == fs.FileType.Directory
+
     def open_input(self, path: str) -> pa.NativeFile:
         """A file for random reading. Raises FileNotFoundError."""
         with self.naming(path, "be read"):
@@ -222,8 +227,20 @@ class Storage:
             with self.naming(folder, "be deleted"):
                 self.filesystem.delete_dir(self.path_of(folder))
 
+    def move(self, path: str, other: str) -> None:
+        """Give a file, or a folder with all it holds, another place."""
+        with self.naming(other, "be made"):
+            self._make_folder_of(other)
+        with self.naming(path, "be moved"):
+            self.filesystem.move(self.path_of(path), self.path_of(other))
+
     def _make_folder_of(self, path: str) -> None:
-        self.filesystem.create_dir(self.path_of(path).rpartition("/")[0], recursive=True)
+        folder = self.path_of(path).rpartition("/")[0]
+        try:
+            self.filesystem.create_dir(folder, recursive=True)
+        except FileExistsError as error:
+            # Not as `create` says it: there is no use in looking at what another one made.
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder) from error
 
     @contextlib.contextmanager
     def _temporary(self, path: str, data: bytes, operation: str) -> Iterator[Path]:

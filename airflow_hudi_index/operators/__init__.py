@@ -7,6 +7,7 @@ from airflow_hudi_index.operators.create import HudiCreateIndexOperator
 from airflow_hudi_index.operators.drop import HudiDropIndexOperator
 from airflow_hudi_index.operators.job import HudiIndexJobOperator
 from airflow_hudi_index.operators.maintain import HudiMaintainIndexesOperator
+from airflow_hudi_index.operators.repair import HudiRepairIndexesOperator
 from airflow_hudi_index.operators.validate import HudiValidateIndexesOperator
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "HudiDropIndexOperator",
     "HudiIndexJobOperator",
     "HudiMaintainIndexesOperator",
+    "HudiRepairIndexesOperator",
     "HudiValidateIndexesOperator",
 ]

@@ -15,7 +15,8 @@ sees the newer history file afterwards and repairs that. If it dies in between, 
 index.json is behind until the next change by anyone.
 
 So a reader does not trust index.json to be the newest: it goes on to history n + 1, n + 2, … until there
-is none. Between two commits that end is the same for all, and the numbers below it are never deleted or
+is none. An index.json that is damaged counts as none: the newest history file stands in, and the next change
+publishes it. Between two commits that end is the same for all, and the numbers below it are never deleted or
 rewritten. Hence a reader sees every change committed before it began, and never one older than what it, or
 whoever told it to look, has seen before. Tools that read index.json alone see a whole catalog that was
 current once, and the current one whenever no changer is at work or has died.
@@ -30,6 +31,7 @@ Nothing else is written, save files of `Storage` that it has not moved to their 
 
 from __future__ import annotations
 
+import re
 import uuid
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -37,17 +39,19 @@ from typing import TYPE_CHECKING
 
 from hudi_index.catalog.snapshot import CatalogSnapshot
 from hudi_index.errors import CatalogCorruptError, StateConflictError
+from hudi_index.storage_errors import StoragePlaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from hudi_index.catalog.definition import IndexDefinition, IndexState
     from hudi_index.storage import Storage
 
-__all__ = ["Catalog"]
+__all__ = ["HISTORY", "INDEX_FILE", "Catalog", "generation_of", "history_file"]
 
 INDEX_FILE = ".hoodie/.index/index.json"
 HISTORY = ".hoodie/.index/history"
+_HISTORY_NAME = re.compile(r"([0-9]{10,15})\.json")
 
 
 @dataclass(frozen=True)
@@ -162,6 +166,19 @@ class Catalog:
 
         return self._change_definition(definition.name, change)
 
+    def recover(
+        self,
+        lost: Iterable[IndexDefinition],
+        judged: Callable[[Iterable[IndexDefinition]], tuple[IndexDefinition, ...]],
+    ) -> None:
+        """Add definitions that were lost, unless their name is taken, then judge all."""
+
+        def change(current: CatalogSnapshot) -> CatalogSnapshot:
+            found = judged((*current, *(each for each in lost if current.find(each.name) is None)))
+            return current if found == current.definitions else current.with_definitions(found)
+
+        self._change(change)
+
     def identify(self, table: Mapping[str, str]) -> None:
         """Note the table's identity in place of the one noted so far."""
         self._change(lambda current: current if current.table == table else current.with_table(table))
@@ -182,18 +199,26 @@ class Catalog:
             changed = change(current)
             if changed is not current:
                 try:
-                    self.storage.create(_history_file(changed.generation), changed.to_bytes())
+                    self.storage.create(history_file(changed.generation), changed.to_bytes())
                 except FileExistsError:
                     continue
-            self._publish()
+                except StoragePlaceError as error:
+                    reason = "a file stands where a folder should be"
+                    raise CatalogCorruptError(path=self.storage.uri_of(HISTORY), reason=reason) from error
+            self.publish()
             return changed
 
-    def _publish(self) -> None:
+    def publish(self) -> None:
+        """Make index.json say what the newest generation says."""
         while True:
             published, newest = self._load()
             if published == newest.generation:
                 return
-            self.storage.replace(INDEX_FILE, newest.to_bytes())
+            try:
+                self.storage.replace(INDEX_FILE, newest.to_bytes())
+            except StoragePlaceError as error:
+                reason = "is a folder"
+                raise CatalogCorruptError(path=self.storage.uri_of(INDEX_FILE), reason=reason) from error
 
     def _load(self) -> tuple[int, CatalogSnapshot]:
         """The generation of index.json, 0 without one, and the newest snapshot."""
@@ -207,25 +232,26 @@ class Catalog:
         return published, newest
 
     def _read_published(self) -> CatalogSnapshot | None:
+        """What index.json says; None if it is not there, or damaged: it is a copy, the history stands in."""
         try:
             return self._read(INDEX_FILE)
-        except CatalogCorruptError as error:
-            try:
-                is_kept = self._newest_listed() is not None
-            except CatalogCorruptError:
-                is_kept = False
-            if not is_kept:
+        except CatalogCorruptError:
+            if self._newest_listed() is None:
                 raise
-            hint = "the newest file of history/ beside it is whole and stands in once this one is deleted"
-            raise CatalogCorruptError(path=error.path, reason=f"{error.reason}; {hint}") from error
+            return None
 
     def _newest_listed(self) -> CatalogSnapshot | None:
-        names = [file.name.removesuffix(".json") for file in self.storage.list(HISTORY)]
-        generations = [int(name) for name in names if name.isascii() and name.isdigit()]
-        return self._read_generation(max(generations)) if generations else None
+        try:
+            listed = self.storage.list(HISTORY)
+        except StoragePlaceError as error:
+            reason = "is a file where a folder should be"
+            raise CatalogCorruptError(path=self.storage.uri_of(HISTORY), reason=reason) from error
+        found = (generation_of(file.name) for file in listed)
+        newest = max((each for each in found if each is not None), default=None)
+        return None if newest is None else self._read_generation(newest)
 
     def _read_generation(self, generation: int) -> CatalogSnapshot | None:
-        path = _history_file(generation)
+        path = history_file(generation)
         snapshot = self._read(path)
         if snapshot and snapshot.generation != generation:
             raise CatalogCorruptError(
@@ -238,6 +264,9 @@ class Catalog:
             data = self.storage.read(path)
         except FileNotFoundError:
             return None
+        except StoragePlaceError as error:
+            reason = "is a folder, or below a file"
+            raise CatalogCorruptError(path=self.storage.uri_of(path), reason=reason) from error
         return CatalogSnapshot.from_bytes(data, path=self.storage.uri_of(path))
 
 
@@ -246,7 +275,14 @@ def _check_same(found: IndexDefinition, index_id: str | None, *, wanted: str) ->
         raise StateConflictError(name=found.name, state="another index by now", wanted=wanted)
 
 
-def _history_file(generation: int) -> str:
+def generation_of(name: str) -> int | None:
+    """The generation of a file of the history, None for any other file."""
+    match = _HISTORY_NAME.fullmatch(name)
+    return int(match[1]) if match else None
+
+
+def history_file(generation: int) -> str:
+    """Path of a generation's file."""
     return f"{HISTORY}/{generation:010d}.json"
 
 

@@ -5,7 +5,8 @@
       "version":    1,
       "generation": 1, 2, … : which change of the catalog this is,
       "table":      what the caller noted about the table's identity, text to text,
-      "indexes":    [definitions, sorted by name]
+      "indexes":    [definitions, sorted by name],
+      "digest":     of all but "about": tells a whole file from one that was changed
     }
 
 A snapshot is a value. Its `with_…` methods return the next generation and leave this one as it is.
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from hudi_index.catalog.definition import IndexDefinition
+from hudi_index.catalog.digest import digest_of
 from hudi_index.errors import CatalogCorruptError, IndexExistsError, NoSuchIndexError
 
 if TYPE_CHECKING:
@@ -26,10 +28,12 @@ if TYPE_CHECKING:
 __all__ = ["CatalogSnapshot"]
 
 VERSION = 1
+_NAME = "catalog"
+"""The same for all generations: index.json is a copy of one, which says which."""
 
 ABOUT = (
     "The indexes of this table, kept by hudi-index. Change them with CREATE, DROP and REBUILD INDEX; "
-    "an edit by hand may be overwritten at any time."
+    "what is edited by hand is not believed."
 )
 
 
@@ -82,19 +86,23 @@ class CatalogSnapshot:
         """The next generation, with the table's identity noted."""
         return replace(self, generation=self.generation + 1, table=dict(table))
 
+    def with_definitions(self, definitions: Iterable[IndexDefinition]) -> CatalogSnapshot:
+        """The next generation, with other definitions."""
+        return self._next(definitions)
+
     def _next(self, definitions: Iterable[IndexDefinition]) -> CatalogSnapshot:
         ordered = tuple(sorted(definitions, key=lambda each: each.key))
         return replace(self, generation=self.generation + 1, definitions=ordered)
 
     def to_bytes(self) -> bytes:
         """The content of the file."""
-        content = {
-            "about": ABOUT,
+        facts = {
             "version": VERSION,
             "generation": self.generation,
             "table": dict(sorted(self.table.items())),
             "indexes": [each.to_dict() for each in self.definitions],
         }
+        content = {"about": ABOUT, **facts, "digest": digest_of(facts, _NAME)}
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
         # Half a surrogate pair has no UTF-8; Python's backslash form of it is JSON's escape.
         return text.encode("utf-8", errors="backslashreplace")
@@ -113,6 +121,9 @@ class CatalogSnapshot:
                 path=path,
                 reason=f"has version {content.get('version')!r}; this release reads version {VERSION}",
             )
+        facts = {name: content.get(name) for name in ("version", "generation", "table", "indexes")}
+        if "digest" in content and content["digest"] != digest_of(facts, _NAME):
+            raise CatalogCorruptError(path=path, reason="was changed by other means than hudi-index")
         generation, table, indexes = (content.get(name) for name in ("generation", "table", "indexes"))
         if type(generation) is not int or generation < 1:
             raise CatalogCorruptError(path=path, reason=f"generation {generation!r} is no positive number")

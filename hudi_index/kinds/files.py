@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from hudi_index.table.slices import FileSlice
 
 __all__ = [
+    "DEFINITIONS",
     "INDEXES",
     "PARTITION",
     "PAYLOAD",
@@ -56,6 +57,10 @@ PARTITION = "files"
 PAYLOAD = "filesystemMetadata"
 INDEXES = "indexes"
 """Where a commit's data snapshot keeps the ids of the indexes that describe it, joined by commas."""
+
+
+DEFINITIONS = "definitions"
+"""Where it keeps the definitions of these indexes, as JSON: for a table whose catalog is lost."""
 
 
 def describing_indexes(data_snapshot: Mapping[str, str]) -> frozenset[str]:

@@ -4,12 +4,14 @@ from hudi_index.lifecycle.compact import compact
 from hudi_index.lifecycle.create import create, create_all, drop, rebuild
 from hudi_index.lifecycle.executor import Executor, LocalExecutor
 from hudi_index.lifecycle.maintain import maintain
+from hudi_index.lifecycle.repair import RepairReport, repair
 from hudi_index.lifecycle.status import IndexStatus, TableStatus, status
 
 __all__ = [
     "Executor",
     "IndexStatus",
     "LocalExecutor",
+    "RepairReport",
     "TableStatus",
     "compact",
     "create",
@@ -17,5 +19,6 @@ __all__ = [
     "drop",
     "maintain",
     "rebuild",
+    "repair",
     "status",
 ]

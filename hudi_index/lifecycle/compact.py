@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hudi_index.jobs import JobReport
+from hudi_index.lifecycle.mending import sweep
 from hudi_index.metadata_table import MetadataTable
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def compact(
     begun = metadata_table.begin_compaction(partitions=partitions, force=force)
     if begun is None:
         report.notes.append("nothing is due")
+        sweep(storage)
         return report
     transaction, slices = begun
     with transaction:
@@ -37,7 +39,7 @@ def compact(
             transaction.add(stats)
             report.commit = transaction.commit().file_name
     with report.phase("clean"):
-        deleted = metadata_table.clean()
+        deleted = metadata_table.clean() + sweep(storage)
     report.indexes = sorted({piece.partition for piece in slices})
     report.entries_added = sum(stat.entries for stat in stats)
     report.bytes_written = sum(stat.size for stat in stats)

@@ -1,23 +1,32 @@
 """Creating, rebuilding and dropping indexes.
 
 An index is `building` from before its first entry is written until after the commit that holds them all;
-queries ignore it meanwhile. A build that dies leaves it `building`, and creating it again starts over.
+queries ignore it meanwhile. A build that fails leaves nothing `building`: the index is as it was, or not
+there. One that is killed can't see to that; creating it again, `repair` and, after a while, maintenance do.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from hudi_index.catalog import Catalog, IndexState, Kind
 from hudi_index.entries import SEPARATOR, encode_text
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.entries.schema import KEY
-from hudi_index.errors import ConflictError, IndexExistsError, InvalidDefinitionError, UserError
+from hudi_index.errors import (
+    ConflictError,
+    CorruptError,
+    IndexExistsError,
+    InvalidDefinitionError,
+    UserError,
+)
 from hudi_index.jobs import JobReport
 from hudi_index.kinds import files
 from hudi_index.lifecycle.maintain import bring_up_to_date, described
+from hudi_index.lifecycle.mending import mended_if_damaged
 from hudi_index.lifecycle.partitions import partitions_of
-from hudi_index.lifecycle.state import IndexedState
+from hudi_index.lifecycle.state import IndexedState, definitions_text, noted_definitions
 from hudi_index.metadata_table import MetadataTable
 
 if TYPE_CHECKING:
@@ -30,7 +39,7 @@ if TYPE_CHECKING:
     from hudi_index.metadata_table import Transaction
     from hudi_index.storage import Storage
 
-__all__ = ["create", "create_all", "drop", "rebuild"]
+__all__ = ["build_anew", "create", "create_all", "drop", "rebuild"]
 
 
 class StatementRefusedError(UserError):
@@ -80,12 +89,30 @@ def create_all(
         again = {each.id for each in stored if each.key in left}
     try:
         _build(storage, executor, report, stored, again=again)
-    except (ConflictError, UserError):
-        # Nothing was built: leave nothing that looks like a build under way.
+    except Exception:
+        # Leave nothing that looks like a build under way.
         for each in stored:
-            catalog.remove(each.name, index_id=each.id)
+            with suppress(ConflictError, UserError):
+                _settle(catalog, metadata_table, each, None)
         raise
     return report
+
+
+def _settle(
+    catalog: Catalog, metadata_table: MetadataTable, stored: IndexDefinition, old: IndexDefinition | None
+) -> None:
+    """Take an index out of `building` after a failure: done if its entries are there, else as it was."""
+    try:
+        is_built = stored.id in files.describing_indexes(metadata_table.view().state.data_snapshot)
+    except CorruptError as error:
+        catalog.change_state(stored.name, IndexState.INVALID, str(error), index_id=stored.id)
+        return
+    if is_built:
+        catalog.change_state(stored.name, IndexState.READY, index_id=stored.id)
+    elif old is None:
+        catalog.remove(stored.name, index_id=stored.id)
+    else:
+        catalog.put_back(old, index_id=stored.id)
 
 
 def _is_there(
@@ -126,18 +153,41 @@ def _refuse_overlap(definition: IndexDefinition, others: Iterable[IndexDefinitio
 def rebuild(storage: Storage, executor: Executor, name: str) -> JobReport:
     """Make an index anew, whatever its state."""
     report = JobReport("rebuild", storage.uri)
-    catalog = Catalog(storage)
-    with report.phase("look"):
-        old = catalog.load().definition_of(name)
-        state = IndexedState.load(storage, MetadataTable.of(storage))
-        wanted = described(state.spelled(old), state, executor)
-        stored = catalog.renew(wanted.with_state(IndexState.BUILDING))
-    try:
-        _build(storage, executor, report, [stored], again={stored.id})
-    except ConflictError:
-        catalog.put_back(old, index_id=stored.id)  # nothing was built: it is as good as it was
-        raise
+
+    def run() -> None:
+        old = Catalog(storage).load().definition_of(name)
+        build_anew(storage, executor, report, [old])
+
+    mended_if_damaged(storage, run, report.notes)
     return report
+
+
+def build_anew(
+    storage: Storage, executor: Executor, report: JobReport, wanted: Sequence[IndexDefinition]
+) -> None:
+    """Make indexes anew, in one commit. A failure leaves them as they were, or invalid, never `building`."""
+    catalog, metadata_table = Catalog(storage), MetadataTable.of(storage)
+    with report.phase("look"):
+        state = IndexedState.load(storage, metadata_table)
+        found = [described(state.spelled(each), state, executor) for each in wanted]
+    renewed: list[tuple[IndexDefinition, IndexDefinition]] = []
+    try:
+        for old, new in zip(wanted, found, strict=True):
+            renewed.append((old, catalog.renew(new.with_state(IndexState.BUILDING))))
+        stored = [new for _, new in renewed]
+        _build(storage, executor, report, stored, again={each.id for each in stored})
+    except Exception as error:
+        for old, new in renewed:
+            with suppress(ConflictError, UserError):
+                _settle(catalog, metadata_table, new, _as_it_was(old, error))
+        raise
+
+
+def _as_it_was(definition: IndexDefinition, error: Exception) -> IndexDefinition:
+    """An index that was building when it was to be built anew is not any more: nobody builds it."""
+    if definition.state is not IndexState.BUILDING:
+        return definition
+    return definition.with_state(IndexState.INVALID, f"it could not be built: {error}")
 
 
 def _build(
@@ -190,20 +240,31 @@ def _overlaps_unmaintained(
 def drop(storage: Storage, name: str, *, if_exists: bool = False) -> JobReport:
     """Take an index away: at once for new queries; those under way finish on files that stay a while."""
     report = JobReport("drop", storage.uri)
+    mended_if_damaged(storage, lambda: _drop(storage, name, report, if_exists=if_exists), report.notes)
+    return report
+
+
+def _drop(storage: Storage, name: str, report: JobReport, *, if_exists: bool) -> None:
     catalog, metadata_table = Catalog(storage), MetadataTable.of(storage)
     found = catalog.load().find(name)
     if found is None and if_exists:
         report.notes.append(f"no index {name}")
-        return report
+        return
     definition = catalog.load().definition_of(name)
-    catalog.change_state(name, IndexState.DROPPING, index_id=definition.id)
     with report.phase("drop"):
+        # Before anything is changed: what can't be read or is written by others is found out here.
         state = IndexedState.load(storage, metadata_table)
-        if definition.partition in state.view.state.shards:
-            _drop_entries(metadata_table, state, definition, report)
+        catalog.change_state(name, IndexState.DROPPING, index_id=definition.id)
+        try:
+            if definition.partition in state.view.state.shards:
+                _drop_entries(metadata_table, state, definition, report)
+        except Exception:
+            # No entry is gone yet: the commit takes them all. It may go on as it was.
+            with suppress(ConflictError, UserError):
+                catalog.put_back(definition, index_id=definition.id)
+            raise
         catalog.remove(name, index_id=definition.id)
     report.indexes = [name]
-    return report
 
 
 def _drop_entries(
@@ -240,7 +301,8 @@ def _snapshot_without(definition: IndexDefinition, transaction: Transaction) -> 
     """What the commit describes, with one index less: a plan that still knows it must not ask it."""
     snapshot = transaction.view.state.data_snapshot
     left = files.describing_indexes(snapshot) - {definition.id}
-    return {**snapshot, files.INDEXES: ",".join(sorted(left))}
+    noted = definitions_text(each for each in noted_definitions(snapshot) if each.key != definition.key)
+    return {**snapshot, files.INDEXES: ",".join(sorted(left)), files.DEFINITIONS: noted}
 
 
 def _keys_in(

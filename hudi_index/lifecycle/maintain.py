@@ -10,16 +10,18 @@ indexes together.
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hudi_index.catalog import Catalog, IndexState
-from hudi_index.errors import IndexesMovedError, InvalidDefinitionError
+from hudi_index.errors import ConflictError, IndexesMovedError, InvalidDefinitionError, UserError
 from hudi_index.jobs import JobReport
 from hudi_index.kinds import files
 from hudi_index.lifecycle.job import Job, Target, items_of
+from hudi_index.lifecycle.mending import sweep
 from hudi_index.lifecycle.partitions import PARTITION_STATS, is_merged, merge_partitions, partitions_of
-from hudi_index.lifecycle.state import IndexedState
+from hudi_index.lifecycle.state import IndexedState, definitions_text
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.table import FileSlice
 
@@ -43,19 +45,21 @@ _ROWS_PER_SHARD = 2_000_000
 _ATTEMPTS = 3
 
 
-def maintain(storage: Storage, executor: Executor) -> JobReport:
+def maintain(storage: Storage, executor: Executor, report: JobReport | None = None) -> JobReport:
     """Describe the table as it is now. Does nothing, at the cost of a listing, when that is done already."""
-    report = JobReport("maintain", storage.uri)
+    report = report or JobReport("maintain", storage.uri)
     with report.phase("look"):
         metadata_table = MetadataTable.of(storage)
         state = IndexedState.load(storage, metadata_table)
         if _retire_unfit(state, report):
             state = IndexedState.load(storage, metadata_table)
+        _note_abandoned(state, metadata_table, report)
         is_idle = not _items(state, all_groups=False)[0] and not _undescribed(state)
     if is_idle or not (metadata_table.exists() or state.ready()):
         _note_state(report, state)
         return report
     bring_up_to_date(state, executor, report)
+    sweep(storage)
     return report
 
 
@@ -124,6 +128,9 @@ def _brought_up_to_date(
                 "completed_time": state.completed_time,
                 "next_number": str(next_number),
                 files.INDEXES: ",".join(sorted(job.index_ids)),
+                files.DEFINITIONS: definitions_text(
+                    each for each in (*state.definitions, *new) if each.id in job.index_ids
+                ),
             }
             report.commit = transaction.commit(snapshot).file_name
     report.rows_read += outcome.counts.get("rows_read", 0)
@@ -150,6 +157,19 @@ def _retire_unfit(state: IndexedState, report: JobReport) -> bool:
         report.notes.append(f"index {definition.name} is invalid: {reason}")
         log.warning("index %s is invalid: %s", definition.name, reason)
     return bool(unfit)
+
+
+def _note_abandoned(state: IndexedState, metadata_table: MetadataTable, report: JobReport) -> None:
+    """Say of indexes whose builder or dropper is dead that they are not under way any more."""
+    for definition in state.abandoned(metadata_table):
+        reason = f"it was {definition.state} when its process ended"
+        if definition.state is IndexState.BUILDING:
+            with suppress(ConflictError, UserError):
+                Catalog(state.storage).change_state(
+                    definition.name, IndexState.INVALID, reason, index_id=definition.id
+                )
+        way_out = f"hudi-index repair --table {state.storage.uri} finishes that"
+        report.notes.append(f"index {definition.name}: {reason}; {way_out}")
 
 
 def _fit(state: IndexedState) -> list[IndexDefinition]:
@@ -233,7 +253,10 @@ def _job(
         new_kinds=new_kinds,
         items=tuple(items),
         targets=targets,
-        expressions=state.expressions([*kept, *new, *rebuilt]),
+        # Kept ones have nothing to compute where no file group changed.
+        expressions=state.expressions(
+            [*(kept if any(item.is_changed for item in items) else ()), *new, *rebuilt]
+        ),
         schema_id=state.schema_id,
         index_ids=tuple(each.id for each in (*kept, *new, *rebuilt)),
         instant=state.snapshot.instant.requested_time if state.snapshot.instant else None,

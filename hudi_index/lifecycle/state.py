@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hudi_index.catalog import Catalog, IndexDefinition, IndexState
 from hudi_index.entries.ranges import KeyRange
-from hudi_index.errors import StaleExpressionError, UnknownColumnError
+from hudi_index.errors import CorruptError, StaleExpressionError, UnknownColumnError
 from hudi_index.kinds import files, kind_of
 from hudi_index.lifecycle.job import Expression
 from hudi_index.metadata_table import MetadataTable, Reader
@@ -18,7 +21,7 @@ from hudi_index.table.slices import parse_log_file
 from hudi_index.table.terms import spark_type, spelling_of, type_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     import pyarrow as pa
 
@@ -28,7 +31,24 @@ if TYPE_CHECKING:
     from hudi_index.storage import Storage
     from hudi_index.table import FileSlice
 
-__all__ = ["IndexedState"]
+_LONG = timedelta(minutes=5)
+"""Between noting that an index is building and taking the lease to build it lie moments."""
+
+__all__ = ["IndexedState", "definitions_text", "noted_definitions"]
+
+
+def definitions_text(definitions: Iterable[IndexDefinition]) -> str:
+    """Definitions as a commit of the index metadata table keeps them."""
+    found = {each.id: each.to_dict() for each in definitions}
+    return json.dumps([found[each] for each in sorted(found)])
+
+
+def noted_definitions(data_snapshot: Mapping[str, str]) -> list[IndexDefinition]:
+    """The definitions that a commit keeps, as far as they can be read."""
+    with suppress(ValueError, CorruptError):
+        noted = json.loads(data_snapshot.get(files.DEFINITIONS, "[]"))
+        return [IndexDefinition.from_dict(each, path=files.DEFINITIONS) for each in noted]
+    return []
 
 
 @dataclass(frozen=True)
@@ -86,6 +106,16 @@ class IndexedState:
     def schema_id(self) -> str:
         """Names the table's schema."""
         return hashlib.sha256(str(self.snapshot.schema).encode()).hexdigest()[:16]
+
+    def abandoned(self, metadata_table: MetadataTable) -> list[IndexDefinition]:
+        """Indexes that are building or dropping, though nobody has written for long."""
+        before = (datetime.now(timezone.utc) - _LONG).isoformat(timespec="milliseconds")
+        found = [
+            each
+            for each in self.definitions
+            if each.state in (IndexState.BUILDING, IndexState.DROPPING) and (each.changed_time or "") < before
+        ]
+        return found if found and not metadata_table.writers() else []
 
     def ready(self) -> list[IndexDefinition]:
         """The indexes that queries may use."""

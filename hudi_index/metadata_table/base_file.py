@@ -5,11 +5,14 @@ groups whose key range meets the wanted one, and decodes nothing else. Keys shar
 neighbours, which DELTA_BYTE_ARRAY stores once.
 
 Nothing is believed unchecked: the size and the footer's CRC-32 stand in the commit metadata, every page
-carries its own checksum. A mismatch is an EntryCorruptError that names the file.
+carries its own checksum, and the footer names the file: two of the same keys and sizes differ in it. A
+mismatch is an EntryCorruptError that names the file. The CRC-32 of the whole file is for `check`, which reads
+all of it.
 """
 
 from __future__ import annotations
 
+import io
 import struct
 import zlib
 from bisect import bisect_left
@@ -37,7 +40,9 @@ ROWS_PER_GROUP = 16_384
 """Rows decoded for one look-up; measured in benchmarks/lookup.py."""
 
 _MAGIC = b"PAR1"
+_OWN_PATH = b"hudi_index.path"
 _TAIL = 64 * 1024
+_PIECE = 4 * 1024 * 1024
 
 
 def write_base_file(
@@ -54,12 +59,14 @@ def write_base_file(
     name = base_file_name(file_id, requested_time, write_token)
     path = f"{partition}/{name}"
     rows, last = 0, None
+    named = schema.with_metadata({_OWN_PATH: path.encode()})
     with (
         storage.naming(path, "be written"),
-        storage.open_output(path) as sink,
+        storage.open_output(path) as output,
+        pa.PythonFile(summed := _Summed(output), mode="w") as sink,
         pq.ParquetWriter(
             sink,
-            schema,
+            named,
             compression="zstd",
             use_dictionary=cast("bool", [PARTITION, TYPE, DELETED]),  # the stubs don't know the list form
             column_encoding={KEY: "DELTA_BYTE_ARRAY"},
@@ -69,10 +76,29 @@ def write_base_file(
     ):
         for group in _regrouped(entries):
             last = _checked_order(group.column(KEY), last, path)
-            writer.write_table(group, row_group_size=ROWS_PER_GROUP)
+            writer.write_table(group.replace_schema_metadata(named.metadata), row_group_size=ROWS_PER_GROUP)
             rows += group.num_rows
     size, footer = _load_footer(storage, path)
-    return WriteStat(partition, file_id, name, size, zlib.crc32(footer), rows, tombstones=0, is_log=False)
+    checksum = zlib.crc32(footer)
+    return WriteStat(
+        partition, file_id, name, size, checksum, rows, tombstones=0, is_log=False, content=summed.checksum
+    )
+
+
+class _Summed(io.RawIOBase):
+    """A file for writing that sums up what passes."""
+
+    def __init__(self, sink: pa.NativeFile) -> None:
+        super().__init__()
+        self._sink, self.checksum = sink, 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.checksum = zlib.crc32(data, self.checksum)
+        self._sink.write(data)
+        return len(data)
 
 
 @dataclass(frozen=True)
@@ -104,6 +130,21 @@ class BaseFile:
             raise
         except (pa.ArrowException, OSError, struct.error) as error:
             raise EntryCorruptError(path=uri, reason=f"no Parquet footer ({error})") from error
+
+    @classmethod
+    def check(cls, storage: Storage, stat: WriteStat) -> None:
+        """Read all of a committed base file. Raises CorruptError if it is not what was committed."""
+        found = cls.open(storage, stat)
+        if stat.content is None:
+            for group in range(found.row_groups):
+                found.read_row_group(group, found.columns)
+            return
+        checksum = 0
+        with storage.open_input(stat.path) as source:
+            while piece := source.read(_PIECE):
+                checksum = zlib.crc32(piece, checksum)
+        if checksum != stat.content:
+            raise EntryCorruptError(path=storage.uri_of(stat.path), reason="is not what was committed")
 
     @property
     def row_groups(self) -> int:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hudi_index.metadata_table.view import Commit, View, ViewLoader
     from hudi_index.storage import Storage
 
-__all__ = ["clean", "delete_strays", "remove_dead_instants"]
+__all__ = ["clean", "delete_strays", "remove_dead_instants", "remove_temporaries"]
 
 log = logging.getLogger(__name__)
 
@@ -89,9 +89,25 @@ def clean(storage: Storage, ledger: Ledger, views: ViewLoader, *, now: datetime,
             elif path in superseded or not state.is_open(name.requested_time):
                 storage.delete(path)
                 deleted += 1
-    for file in storage.list(TIMELINE):
-        deleted += _delete_temporary(storage, f"{TIMELINE}/{file.name}", file.modified, now - retention)
+    deleted += remove_temporaries(storage, HUDI_FOLDER, before=now - retention)
     return deleted + _forget_commits(storage, view, remaining, horizon)
+
+
+def remove_temporaries(storage: Storage, folder: str, *, before: datetime) -> int:
+    """Delete what killed writers had not moved to its place, in a folder and all below it; returns how many.
+
+    A living one has its file for moments; `before` has to be long ago.
+    """
+    if not storage.is_folder(folder):
+        return 0
+    deleted = 0
+    for file in storage.list(folder):
+        path = f"{folder}/{file.name}" if folder else file.name
+        if file.is_folder:
+            deleted += remove_temporaries(storage, path, before=before)
+        else:
+            deleted += _delete_temporary(storage, path, file.modified, before)
+    return deleted
 
 
 def _delete_temporary(storage: Storage, path: str, modified: datetime, before: datetime) -> int:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
-from hudi_index.errors import ConflictError
+from hudi_index.errors import ConflictError, TimelineCorruptError
 from hudi_index.metadata_table.cleaning import delete_strays, remove_dead_instants
 from hudi_index.metadata_table.commit_metadata import (
     CommitMetadata,
@@ -26,6 +26,7 @@ from hudi_index.metadata_table.commit_metadata import (
     requested_content,
 )
 from hudi_index.metadata_table.layout import (
+    LEDGER,
     PARTITION_METADATA,
     CompletedInstant,
     completed_name,
@@ -71,6 +72,10 @@ class Transaction:
         self.grant = grant
         self.view = views.load()
         """What the table held when the lease was granted."""
+        if self.view.latest and grant.requested_time <= self.view.latest.completed_time:
+            ledger.abort(grant)
+            reason = f"gave out {grant.requested_time}, but {self.view.latest.file_name} is completed"
+            raise TimelineCorruptError(path=storage.uri_of(LEDGER), reason=reason)
         self._storage, self._ledger, self._views = storage, ledger, views
         self._new_shards, self._replaced = dict(new_shards or {}), tuple(replaced)
         self._stats: list[WriteStat] = []
@@ -121,7 +126,9 @@ class Transaction:
         self._check_stats()
         touched = {stat.partition for stat in self._stats}
         delete_strays(self._storage, touched, self.requested_time, keep={stat.path for stat in self._stats})
-        completed = self._ledger.commit(self.grant, lambda: encode_commit(self._metadata(data_snapshot)))
+        completed = self._ledger.commit(
+            self.grant, lambda name: encode_commit(self._metadata(data_snapshot), name=name)
+        )
         self._close()
         path = completed_name(self.requested_time, completed, self.grant.action)
         instant = parse_completed(path.rpartition("/")[2])

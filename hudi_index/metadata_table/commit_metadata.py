@@ -2,9 +2,12 @@
 
 Our additions travel in `extraMetadata`, where Hudi keeps what it does not interpret:
 
-    hudi_index.state       JSON: shards per live partition, the data snapshot the entries describe, earlier
-    commits needed hudi_index.checksums   JSON: path -> CRC-32 (a log file whole; of a base file its footer,
-    pages carry their own)
+    hudi_index.state       JSON: shards per live partition, the data snapshot the entries describe, the
+                           earlier commits needed
+    hudi_index.checksums   JSON: path -> CRC-32 (a log file whole; of a base file its footer, pages carry
+                           their own)
+    hudi_index.contents    JSON: path -> CRC-32 of a whole base file, for those who read all of it
+    hudi_index.digest      of all that the file says and of its name
 
 Every commit, compactions too, carries the whole state, so the newest one alone is enough.
 """
@@ -18,6 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import fastavro
 
+from hudi_index.catalog.digest import digest_of
 from hudi_index.entries.schema import ENTRY_SCHEMA, avro_schema_of
 from hudi_index.errors import TimelineCorruptError
 from hudi_index.metadata_table.layout import COMPACTION, DELTA_COMMIT, REPLACE_COMMIT
@@ -38,6 +42,8 @@ __all__ = [
 
 _STATE = "hudi_index.state"
 _CHECKSUMS = "hudi_index.checksums"
+_CONTENTS = "hudi_index.contents"
+_DIGEST = "hudi_index.digest"
 _OPERATION = {DELTA_COMMIT: "UPSERT", REPLACE_COMMIT: "INSERT_OVERWRITE", COMPACTION: "COMPACT"}
 
 
@@ -54,6 +60,8 @@ class WriteStat:
     """Rows in the file, tombstones included."""
     tombstones: int
     is_log: bool
+    content: int | None = None
+    """CRC-32 of the whole of a base file; not known of one that an earlier version wrote."""
 
     @property
     def path(self) -> str:
@@ -179,8 +187,8 @@ _REQUESTED_REPLACE = fastavro.parse_schema(
 _TABLE_SCHEMA = json.dumps(avro_schema_of(ENTRY_SCHEMA, name="entry"))
 
 
-def encode_commit(metadata: CommitMetadata) -> bytes:
-    """The bytes of a completed timeline file."""
+def encode_commit(metadata: CommitMetadata, *, name: str | None) -> bytes:
+    """The bytes of the completed timeline file of that name; without one it can't be told from a copy."""
     by_partition: dict[str, list[dict[str, Any]]] = {}
     for stat in metadata.stats:
         by_partition.setdefault(stat.partition, []).append(_as_hudi_stat(stat))
@@ -196,25 +204,53 @@ def encode_commit(metadata: CommitMetadata) -> bytes:
             "schema": _TABLE_SCHEMA,
             _STATE: json.dumps(state, sort_keys=True),
             _CHECKSUMS: json.dumps({stat.path: stat.checksum for stat in metadata.stats}),
+            _CONTENTS: json.dumps({stat.path: stat.content for stat in metadata.stats if not stat.is_log}),
         },
         "version": 1,
         "operationType": _OPERATION[metadata.action],
     }
-    if metadata.action != REPLACE_COMMIT:
-        return _encoded(_COMMIT, record)
-    record["partitionToReplaceFileIds"] = {name: list(ids) for name, ids in metadata.replaced.items()}
-    return _encoded(_REPLACE, record)
+    is_replacing = metadata.action == REPLACE_COMMIT
+    if is_replacing:
+        record["partitionToReplaceFileIds"] = {each: list(ids) for each, ids in metadata.replaced.items()}
+    if name is not None:
+        record["extraMetadata"][_DIGEST] = _digest_of(record, name)
+    return _encoded(_REPLACE if is_replacing else _COMMIT, record)
 
 
-def decode_commit(content: bytes, *, action: str, path: str) -> CommitMetadata:
-    """The content of a completed timeline file."""
+def _check_digest(record: dict[str, Any], name: str) -> None:
+    noted = record["extraMetadata"].get(_DIGEST)
+    if noted is not None and noted != _digest_of(record, name):
+        raise ValueError("it was changed, or is another commit's")
+
+
+def _digest_of(record: dict[str, Any], name: str) -> str:
+    """Of what is said, in whatever bytes: fields that stand empty and keys in another order are the same."""
+    extra = {key: value for key, value in record["extraMetadata"].items() if key not in (_DIGEST, "schema")}
+    stats = {
+        partition: [{field: value for field, value in stat.items() if value is not None} for stat in written]
+        for partition, written in record["partitionToWriteStats"].items()
+    }
+    facts = {
+        "stats": stats,
+        "extra": extra,
+        "compacted": record["compacted"],
+        "operation": record["operationType"],
+        "replaced": record.get("partitionToReplaceFileIds") or {},
+    }
+    return digest_of(facts, name)
+
+
+def decode_commit(content: bytes, *, action: str, path: str, name: str) -> CommitMetadata:
+    """The content of the completed timeline file of that name."""
     try:
         # To the end: the marker after the last block tells a whole file from a cut one.
         (record,) = cast("list[dict[str, Any]]", list(fastavro.reader(io.BytesIO(content))))
         extra = record["extraMetadata"]
+        _check_digest(record, name)
         state, checksums = json.loads(extra[_STATE]), json.loads(extra[_CHECKSUMS])
+        contents = json.loads(extra.get(_CONTENTS, "{}"))
         stats = tuple(
-            _as_stat(stat, checksums)
+            _as_stat(stat, checksums, contents)
             for written in record["partitionToWriteStats"].values()
             for stat in written
         )
@@ -276,7 +312,7 @@ def _as_hudi_stat(stat: WriteStat) -> dict[str, Any]:
     return hudi
 
 
-def _as_stat(hudi: dict[str, Any], checksums: dict[str, int]) -> WriteStat:
+def _as_stat(hudi: dict[str, Any], checksums: dict[str, int], contents: dict[str, int]) -> WriteStat:
     return WriteStat(
         partition=hudi["partitionPath"],
         file_id=hudi["fileId"],
@@ -286,4 +322,5 @@ def _as_stat(hudi: dict[str, Any], checksums: dict[str, int]) -> WriteStat:
         entries=hudi["numWrites"],
         tombstones=hudi["numDeletes"],
         is_log=hudi["logVersion"] is not None,
+        content=contents.get(hudi["path"]),
     )

@@ -37,10 +37,14 @@ __all__ = [
     "DataFileName",
     "base_file_name",
     "completed_name",
+    "decision_number",
+    "decision_path",
     "file_id_of",
     "inflight_name",
     "instant_after",
     "instant_time",
+    "is_lease",
+    "is_partition_metadata",
     "log_file_name",
     "parse_completed",
     "parse_data_file",
@@ -66,6 +70,7 @@ _COMPLETED = re.compile(rf"({_INSTANT})_({_INSTANT})\.(commit|deltacommit|replac
 _PENDING = re.compile(rf"({_INSTANT})\.(deltacommit|replacecommit|compaction)\.(requested|inflight)")
 _BASE_FILE = re.compile(rf"([^_.][^_]*)_([\d-]+)_({_INSTANT})\.parquet")
 _LOG_FILE = re.compile(rf"\.([^_]+)_({_INSTANT})\.log\.(\d+)_([\d-]+)")
+_DECISION = re.compile(r"([0-9]{20})\.(json|lease)")
 _FILE_ID = re.compile(rf".+-(\d{{4,}})-{_INSTANT}")
 
 
@@ -200,3 +205,25 @@ def properties_text(name: str) -> str:
             "",
         ]
     )
+
+
+def decision_path(number: int) -> str:
+    """Path of a decision of the ledger."""
+    return f"{LEDGER}/{number:020d}.json"
+
+
+def decision_number(name: str) -> int | None:
+    """The number of a decision's file, None for any other file."""
+    match = _DECISION.fullmatch(name)
+    return int(match[1]) if match and match[2] == "json" else None
+
+
+def is_lease(name: str) -> bool:
+    """Whether it is the file that renews a lease."""
+    match = _DECISION.fullmatch(name)
+    return match is not None and match[2] == "lease"
+
+
+def is_partition_metadata(content: bytes) -> bool:
+    """Whether it is what a partition's folder is marked by."""
+    return re.fullmatch(rb"commitTime=[0-9]{17}\npartitionDepth=1\n", content) is not None

@@ -23,126 +23,65 @@ the state it changes:
   compaction began always has the later time, and Hudi's completion-time slicing gives it to the compaction's
   new slice.
 
-Two roles run beside each other: `maintenance` (delta and replace commits) and `compaction`.
+Two roles run beside each other: `maintenance` (delta and replace commits) and `compaction`. A third,
+`repair`, makes no commit and runs beside neither.
 Old decisions are deleted once they are many and old. A writer that slept through that might create a number a
 second time, where nobody looks; it notices because the decision after it names another predecessor.
 """
 
 from __future__ import annotations
 
-import base64
-import getpass
 import json
-import os
-import socket
 import uuid
-from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime, timedelta, timezone
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, TypeAlias
 
 from hudi_index.errors import CommitConflictError, LeaseHeldError, TimelineCorruptError
-from hudi_index.metadata_table.layout import LEDGER, completed_name, instant_after
+from hudi_index.metadata_table.decisions import (
+    Decision,
+    Grant,
+    LedgerState,
+    Owner,
+    decode_decision,
+    encode_decision,
+)
+from hudi_index.metadata_table.layout import (
+    LEDGER,
+    completed_name,
+    decision_number,
+    decision_path,
+    instant_after,
+)
+from hudi_index.storage_errors import StoragePlaceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hudi_index.storage import Storage
 
-__all__ = ["COMPACTION_ROLE", "MAINTENANCE_ROLE", "Clock", "Grant", "Ledger", "LedgerState", "Owner"]
+__all__ = [
+    "COMPACTION_ROLE",
+    "MAINTENANCE_ROLE",
+    "REPAIR_ROLE",
+    "Clock",
+    "Grant",
+    "Ledger",
+    "LedgerState",
+    "Owner",
+]
 
 MAINTENANCE_ROLE = "maintenance"
 COMPACTION_ROLE = "compaction"
+REPAIR_ROLE = "repair"
+"""Runs beside no other."""
 
 Clock: TypeAlias = "Callable[[], datetime]"
 
+_LONGEST_LEASES = 10
+
 _KEPT_DECISIONS = 100
 _KEPT_TIME = timedelta(hours=24)
-
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """A process that writes, told apart from all others."""
-
-    user: str
-    host: str
-    process: int
-    started: str
-    """Tells a process from a later one that got the same number."""
-
-    @classmethod
-    def this_process(cls) -> Owner:
-        """The owner that is us."""
-        try:
-            user = getpass.getuser()
-        except (KeyError, OSError):  # containers run under numbers without a name
-            user = str(os.getuid())
-        return cls(user, _host(), os.getpid(), _start_of(os.getpid()))
-
-    def is_gone(self) -> bool:
-        """Whether the process ran on this host and is no more. False when unknown."""
-        return self.host == _host() and self.started != "" and _start_of(self.process) != self.started
-
-    def __str__(self) -> str:
-        return f"{self.user}@{self.host.partition('/')[0]}, process {self.process}"
-
-
-def _host() -> str:
-    # Two containers may share a host name; their process numbers live in different namespaces.
-    try:
-        namespace = Path("/proc/self/ns/pid").readlink().name
-    except OSError:
-        namespace = ""
-    return f"{socket.gethostname()}/{namespace}"
-
-
-def _start_of(process: int) -> str:
-    try:
-        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return ""
-    # A zombie (state Z) has ended; only its parent has not noticed.
-    return "" if fields[0] == "Z" else fields[19]
-
-
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """A lease that `begin` gave out."""
-
-    token: int
-    role: str
-    action: str
-    requested_time: str
-    owner: Owner
-    expires: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class LedgerState:
-    """What holds after a decision."""
-
-    number: int = 0
-    decision_id: str = ""
-    last_time: str = "0" * 17
-    """The latest instant given out, as a requested or a completed time."""
-    open: dict[str, Grant] = field(default_factory=dict)
-    """Leases that have not ended, by role."""
-
-    def is_open(self, requested_time: str) -> bool:
-        """Whether the instant may still complete."""
-        return any(grant.requested_time == requested_time for grant in self.open.values())
-
-
-@dataclass(frozen=True, slots=True)
-class _Decision:
-    """One ledger file: the step, the file it completes if it is a commit, and the state after it."""
-
-    step: str
-    at: datetime
-    state: LedgerState
-    previous: str
-    completes: str | None = None
-    content: bytes = b""
 
 
 class Ledger:
@@ -166,21 +105,51 @@ class Ledger:
         while True:
             state = self.settled_state()
             alive = {name: held for name, held in state.open.items() if not self._has_ended(held)}
-            if held := alive.get(role):
+            if held := _in_the_way(role, alive):
                 until = self._expiry_of(held).isoformat(timespec="seconds")
-                raise LeaseHeldError(role=role, owner=str(held.owner), until=until)
+                raise LeaseHeldError(role=held.role, owner=str(held.owner), until=until)
             now = self._clock()
             requested = instant_after(state.last_time, now)
             grant = Grant(state.number + 1, role, action, requested, owner, now + self._lease)
             after = replace(state, last_time=requested, open={**alive, role: grant})
-            if self._decide(_Decision("begin", now, after, state.decision_id)):
+            if self._decide(Decision("begin", now, after, state.decision_id)):
                 self._forget_old()
                 return grant
 
-    def commit(self, grant: Grant, content: Callable[[], bytes]) -> str:
+    def found_anew(self, floor: str) -> None:
+        """Decide that no lease is open and that all instants up to `floor` were given out.
+
+        For a ledger that lost its newest decisions: whoever had a lease by them has lost it.
+        """
+        while True:
+            head = self._head()
+            state = head.state if head else LedgerState()
+            after = replace(state, last_time=max(floor, state.last_time), open={})
+            if self._decide(Decision("found", self._clock(), after, state.decision_id)):
+                return
+
+    def forget_before(self, grant: Grant) -> None:
+        """Delete the decisions before a lease was given: the commits in them are of a table that is gone."""
+        for number in self._numbers():
+            if number < grant.token:
+                self._storage.delete(decision_path(number))
+                self._storage.delete(decision_path(number).replace(".json", ".lease"))
+
+    def open_leases(self) -> list[Grant]:
+        """The leases that live, by the newest decision that can be read."""
+        for number in reversed(self._numbers()):
+            try:
+                state = self._load(number).state
+            except (TimelineCorruptError, FileNotFoundError):
+                continue
+            return [grant for grant in state.open.values() if not self._has_ended(grant)]
+        return []
+
+    def commit(self, grant: Grant, content: Callable[[str], bytes]) -> str:
         """Decide that the grant's instant completes, and complete it; returns the completed time.
 
-        `content` is asked again for each attempt: it may depend on commits that came in between.
+        `content` is asked, for the file's name, again for each attempt: it may depend on commits that came
+        in between.
         """
         while True:
             state = self._state_for(grant)
@@ -188,7 +157,8 @@ class Ledger:
             completed = instant_after(state.last_time, now)
             path = completed_name(grant.requested_time, completed, grant.action)
             after = replace(state, last_time=completed, open=_without(state, grant))
-            decision = _Decision("commit", now, after, state.decision_id, path, content())
+            name = path.rpartition("/")[2]
+            decision = Decision("commit", now, after, state.decision_id, path, content(name))
             if self._decide(decision):
                 self._complete(decision)
                 return completed
@@ -201,7 +171,7 @@ class Ledger:
             except CommitConflictError:
                 return
             after = replace(state, open=_without(state, grant))
-            if self._decide(_Decision("abort", self._clock(), after, state.decision_id)):
+            if self._decide(Decision("abort", self._clock(), after, state.decision_id)):
                 return
 
     def renew(self, grant: Grant) -> None:
@@ -227,16 +197,24 @@ class Ledger:
 
     def _expiry_of(self, grant: Grant) -> datetime:
         try:
-            renewed = json.loads(self._storage.read(_lease_path(grant)))["expires"]
-            return max(grant.expires, datetime.fromisoformat(renewed))
-        except (FileNotFoundError, ValueError, KeyError):
-            return grant.expires  # never renewed; the lease is a hint, so an unreadable renewal is none
+            renewed = datetime.fromisoformat(json.loads(self._storage.read(_lease_path(grant)))["expires"])
+            # Nobody renews for so long: a damaged file must not keep others out for years.
+            if renewed <= self._clock() + _LONGEST_LEASES * self._lease:
+                return max(grant.expires, renewed)
+        except (OSError, ValueError, KeyError, TypeError):
+            pass  # never renewed; the lease is a hint, so an unreadable renewal is none
+        return grant.expires
 
     def _numbers(self) -> list[int]:
-        names = (file.name for file in self._storage.list(LEDGER))
-        return sorted(int(stem) for stem, _, kind in (n.partition(".") for n in names) if kind == "json")
+        try:
+            listed = self._storage.list(LEDGER)
+        except StoragePlaceError as error:
+            reason = "is a file where a folder should be"
+            raise TimelineCorruptError(path=self._storage.uri_of(LEDGER), reason=reason) from error
+        found = (decision_number(file.name) for file in listed)
+        return sorted(number for number in found if number is not None)
 
-    def _head(self) -> _Decision | None:
+    def _head(self) -> Decision | None:
         while numbers := self._numbers():
             try:
                 return self._load(numbers[-1])
@@ -244,26 +222,31 @@ class Ledger:
                 continue  # deleted as old between listing and reading: newer ones exist
         return None
 
-    def _settled_head(self) -> _Decision | None:
+    def _settled_head(self) -> Decision | None:
         """The newest decision, after making sure that what it decided is visible."""
         head = self._head()
         if head:
             self._complete(head)
         return head
 
-    def _complete(self, decision: _Decision) -> None:
+    def _complete(self, decision: Decision) -> None:
         if decision.completes:
             try:
                 self._storage.create(decision.completes, decision.content)
             except FileExistsError:
                 return
+            except StoragePlaceError as error:
+                reason = "a file stands where a folder should be"
+                raise TimelineCorruptError(
+                    path=self._storage.uri_of(decision.completes), reason=reason
+                ) from error
 
-    def _decide(self, decision: _Decision) -> bool:
+    def _decide(self, decision: Decision) -> bool:
         """Create the next decision; False if another process was first."""
         number = decision.state.number + 1
         state = replace(decision.state, number=number, decision_id=uuid.uuid4().hex)
         try:
-            self._storage.create(_decision_path(number), _encode(replace(decision, state=state)))
+            self._storage.create(decision_path(number), encode_decision(replace(decision, state=state)))
         except FileExistsError:
             return False
         return self._is_in_order(state, decision.completes)
@@ -279,70 +262,41 @@ class Ledger:
             # Either this number was used and forgotten long ago, or so much followed that our successor was.
             if completes and self._storage.exists(completes):
                 return True
-        self._storage.delete(_decision_path(state.number))
+        self._storage.delete(decision_path(state.number))
         return False
 
-    def _load(self, number: int) -> _Decision:
-        path = _decision_path(number)
-        content = self._storage.read(path)
+    def _load(self, number: int) -> Decision:
+        path = decision_path(number)
+        uri = self._storage.uri_of(path)
         try:
-            return _decode(json.loads(content))
-        except (ValueError, KeyError, TypeError) as error:
-            reason = f"not a ledger decision ({error!r})"
-            raise TimelineCorruptError(path=self._storage.uri_of(path), reason=reason) from error
+            content = self._storage.read(path)
+        except StoragePlaceError:
+            raise TimelineCorruptError(path=uri, reason="is a folder") from None
+        return decode_decision(content, number, path=uri)
 
     def _forget_old(self) -> None:
         numbers = self._numbers()
         old = instant_after("", self._clock() - _KEPT_TIME)
         for number in numbers[:-_KEPT_DECISIONS]:
-            if self._load(number).state.last_time > old:
-                return
-            self._storage.delete(_decision_path(number))
-            self._storage.delete(_decision_path(number).replace(".json", ".lease"))
+            try:
+                if self._load(number).state.last_time > old:
+                    return
+            except TimelineCorruptError:
+                pass  # it is behind the newest: nobody else reads it
+            self._storage.delete(decision_path(number))
+            self._storage.delete(decision_path(number).replace(".json", ".lease"))
+
+
+def _in_the_way(role: str, alive: dict[str, Grant]) -> Grant | None:
+    """The lease that keeps one for a role from being given."""
+    if role == REPAIR_ROLE:
+        return next(iter(alive.values()), None)
+    return alive.get(role) or alive.get(REPAIR_ROLE)
 
 
 def _without(state: LedgerState, grant: Grant) -> dict[str, Grant]:
     return {role: held for role, held in state.open.items() if role != grant.role}
 
 
-def _decision_path(number: int) -> str:
-    return f"{LEDGER}/{number:020d}.json"
-
-
 def _lease_path(grant: Grant) -> str:
     return f"{LEDGER}/{grant.token:020d}.lease"
-
-
-def _encode(decision: _Decision) -> bytes:
-    state = decision.state
-    document = {
-        "step": decision.step,
-        "at": decision.at.isoformat(),
-        "number": state.number,
-        "id": state.decision_id,
-        "previous": decision.previous,
-        "last_time": state.last_time,
-        "open": [{**asdict(grant), "expires": grant.expires.isoformat()} for grant in state.open.values()],
-        "completes": decision.completes,
-        "content": base64.b64encode(decision.content).decode(),
-    }
-    return json.dumps(document, indent=1).encode()
-
-
-def _decode(document: dict[str, Any]) -> _Decision:
-    grants = [
-        Grant(
-            **{
-                **grant,
-                "owner": Owner(**grant["owner"]),
-                "expires": datetime.fromisoformat(grant["expires"]),
-            }
-        )
-        for grant in document["open"]
-    ]
-    state = LedgerState(
-        document["number"], document["id"], document["last_time"], {grant.role: grant for grant in grants}
-    )
-    at = datetime.fromisoformat(document["at"]).astimezone(timezone.utc)
-    content = base64.b64decode(document["content"])
-    return _Decision(document["step"], at, state, document["previous"], document["completes"], content)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, ClassVar
 
-from hudi_index.errors import IndexesMovedError, UserError
+from hudi_index.errors import IndexesMovedError, TimelineCorruptError, UserError
+from hudi_index.metadata_table.check import TableCheck
 from hudi_index.metadata_table.cleaning import clean, remove_dead_instants
 from hudi_index.metadata_table.commit import Transaction
 from hudi_index.metadata_table.compaction import DueRule, compact_slice, encode_plan, slices_to_compact
@@ -19,11 +20,13 @@ from hudi_index.metadata_table.layout import (
     properties_text,
 )
 from hudi_index.metadata_table.ledger import COMPACTION_ROLE, MAINTENANCE_ROLE, Ledger, Owner
+from hudi_index.metadata_table.mending import mend
 from hudi_index.metadata_table.reader import Reader, ReaderCache
 from hudi_index.metadata_table.view import ViewLoader
+from hudi_index.storage_errors import StoragePlaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from hudi_index.metadata_table.layout import CompletedInstant
     from hudi_index.metadata_table.ledger import Clock
@@ -109,8 +112,12 @@ class MetadataTable:
 
     def create(self) -> None:
         """Make an empty table; an existing one stays as it is."""
-        with suppress(FileExistsError):
-            self.storage.create(PROPERTIES, properties_text(_NAME).encode())
+        try:
+            with suppress(FileExistsError):
+                self.storage.create(PROPERTIES, properties_text(_NAME).encode())
+        except StoragePlaceError as error:
+            reason = "a file stands where a folder should be"
+            raise TimelineCorruptError(path=self.storage.uri_of(PROPERTIES), reason=reason) from error
 
     def view(self) -> View:
         """What the table holds now."""
@@ -204,6 +211,38 @@ class MetadataTable:
         return clean(
             self.storage, self._ledger, self._views, now=self._clock(), retention=self.settings.retention
         )
+
+    def writers(self) -> list[Owner]:
+        """Who has a lease that lives."""
+        return [grant.owner for grant in self._ledger.open_leases()]
+
+    def check(self) -> TableCheck:
+        """Look at every file; changes nothing."""
+        return TableCheck.of(self.storage, properties_text(_NAME).encode())
+
+    def mend(self, set_aside: Callable[[str], None]) -> TableCheck:
+        """Make ledger, timeline and folders whole, and throw away what can't be; returns what was found.
+
+        Data files that are not what was committed are only told of: `forget` their partitions.
+
+        Raises:
+            LeaseHeldError: Another process is writing.
+        """
+        mended = mend(self.check(), self._ledger, self._owner, set_aside, again=self.check)
+        self._views = ViewLoader(self.storage)
+        return mended
+
+    def forget(
+        self, partitions: Sequence[str], data_snapshot: Mapping[str, str], seen: View
+    ) -> CompletedInstant:
+        """Commit that partitions and all their entries are gone, if the table is still as it was seen.
+
+        Raises:
+            LeaseHeldError: Another process is writing.
+            IndexesMovedError: It is not.
+        """
+        with self.begin(replaced=partitions, seen=seen) as transaction:
+            return transaction.commit(data_snapshot)
 
     def status(self) -> list[PartitionStatus]:
         """How each partition is."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from hudi_index.errors import MissingFileError, TimelineCorruptError
 from hudi_index.metadata_table.commit_metadata import TableState, decode_commit
 from hudi_index.metadata_table.layout import TIMELINE, parse_completed, shard_of_file_id
+from hudi_index.storage_errors import StoragePlaceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -96,7 +97,16 @@ class View:
                 reason = f"shard {shard} has two live file groups"
                 raise TimelineCorruptError(path=partition, reason=reason)
             partitions[partition][shard] = group.slice_of(partition, shard, file_id)
-        return cls(ordered, partitions)
+        return cls(ordered, partitions)._checked()
+
+    def _checked(self) -> View:
+        """Itself, if there are no other shards than the newest commit knows: nobody keeps those up."""
+        for partition, slices in self.partitions.items():
+            count = self.state.shards.get(partition, 0)
+            if odd := [shard for shard in slices if shard >= count]:
+                reason = f"shard {odd[0]} of {count} has a live file group"
+                raise TimelineCorruptError(path=partition, reason=reason)
+        return self
 
     @property
     def latest(self) -> CompletedInstant | None:
@@ -183,12 +193,19 @@ class ViewLoader:
         return self._load_once()
 
     def _load_once(self) -> View:
-        names = (file.name for file in self._storage.list(TIMELINE))
+        try:
+            names = [file.name for file in self._storage.list(TIMELINE)]
+        except StoragePlaceError as error:
+            reason = "is a file where a folder should be"
+            raise TimelineCorruptError(path=self._storage.uri_of(TIMELINE), reason=reason) from error
         completed = frozenset(instant for instant in map(parse_completed, names) if instant)
         if self._last and self._last[0] == completed:
             return self._last[1]
         self._known = {instant: self._metadata_of(instant) for instant in completed}
-        view = View.of(Commit(instant, metadata) for instant, metadata in self._known.items())
+        try:
+            view = View.of(Commit(instant, metadata) for instant, metadata in self._known.items())
+        except TimelineCorruptError as error:
+            raise TimelineCorruptError(path=self._storage.uri_of(error.path), reason=error.reason) from None
         present = {instant.requested_time for instant in completed}
         if lost := sorted(set(view.state.needed) - present):
             raise MissingFileError(path=self._storage.uri_of(f"{TIMELINE}/{lost[0]}_*"))
@@ -200,6 +217,9 @@ class ViewLoader:
             return self._known[instant]
         uri = self._storage.uri_of(instant.path)
         try:
-            return decode_commit(self._storage.read(instant.path), action=instant.action, path=uri)
+            content = self._storage.read(instant.path)
+            return decode_commit(content, action=instant.action, path=uri, name=instant.file_name)
         except FileNotFoundError:
             raise MissingFileError(path=uri) from None
+        except StoragePlaceError:
+            raise TimelineCorruptError(path=uri, reason="is a folder") from None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hudi_index.errors import CommitConflictError, LeaseHeldError, UserError
+from hudi_index.metadata_table import decisions
 from hudi_index.metadata_table import ledger as ledger_module
 from hudi_index.metadata_table.ledger import Owner
 from hudi_index.metadata_table.table import MetadataTable, Settings
@@ -90,7 +91,7 @@ def test_renewed_lease_keeps_others_out(path: Path, clock: Clock) -> None:
 
 
 def test_lease_of_a_process_that_is_gone_is_free_at_once(path: Path, clock: Clock) -> None:
-    dead = Owner("ann", ledger_module._host(), 2**22 + 1, "12345")
+    dead = Owner("ann", decisions._host(), 2**22 + 1, "12345")
     MetadataTable(Storage.open(path), SETTINGS, clock=clock, owner=dead, renews_lease=False).begin()
     with open_table(path, clock, owner="bob").begin() as transaction:
         instant = transaction.commit()
@@ -197,7 +198,7 @@ def test_writer_that_slept_while_the_ledger_forgot_is_told_it_lost(
     real = slow._ledger._settled_head
     monkeypatch.setattr(slow._ledger, "_settled_head", lambda: next(heads, None) or real())
     with pytest.raises(CommitConflictError):
-        slow._ledger.commit(transaction.grant, lambda: b"")
+        slow._ledger.commit(transaction.grant, lambda _: b"")
     assert agreed(path, clock) == {"files": {"a$1": "fast"}}
 
 
