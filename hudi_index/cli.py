@@ -8,8 +8,8 @@
 
 `--json` prints what a machine reads. Exit codes: 0 fine, 1 our fault, 2 bad request, 3 validation failed or
 something is damaged still, 4 conflict, retry. 2 is also for what a person has to mend first: no permission, a
-full disk. An error is one line; `--debug` shows where it came from. Verbs that build run on a Spark session of
-this machine; `--in-process` runs them without Spark, for small tables.
+full disk. An error is one line; `--debug` shows where it came from. Verbs that build run on a session of
+Spark on this machine; `--in-process` runs them without Spark, for small tables.
 """
 
 from __future__ import annotations
