@@ -12,7 +12,7 @@ offending value, the way out.
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,6 +22,7 @@ __all__ = [
     "CommitConflictError",
     "ConflictError",
     "CorruptError",
+    "CorruptSliceFileError",
     "DdlSyntaxError",
     "EntryCorruptError",
     "HudiIndexError",
@@ -38,10 +39,12 @@ __all__ = [
     "NoSuchTableError",
     "PredicateSyntaxError",
     "SliceGoneError",
+    "SliceRefusedError",
     "SqlSyntaxError",
     "StateConflictError",
     "TableMovedError",
     "TimelineCorruptError",
+    "TimelineMovedError",
     "UnencodableValueError",
     "UnknownColumnError",
     "UnknownIndexKindError",
@@ -59,6 +62,17 @@ class HudiIndexError(Exception):
     """Root of everything this package raises on purpose."""
 
     exit_code: ClassVar[int] = 1
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # By its fields: the pickled form of an exception would call it with its message alone.
+        return _unpickled, (type(self), self.args, self.__dict__)
+
+
+def _unpickled(kind: type[HudiIndexError], args: tuple[object, ...], fields: dict[str, object]) -> object:
+    made = kind.__new__(kind, *args)
+    made.args = args
+    made.__dict__.update(fields)
+    return made
 
 
 class UserError(HudiIndexError):
@@ -194,6 +208,17 @@ class UnsupportedTableError(UserError):
         super().__init__(f"table {uri!r} is not supported: {reason}")
 
 
+class SliceRefusedError(UnsupportedTableError):
+    """A file slice that is whole, and that only Hudi on Spark reads right."""
+
+    def __init__(self, *, uri: str, path: str, reason: str, identity: Any = None) -> None:
+        self.path, self.identity = path, identity
+        """`identity` is the slice's own, for whoever can have it read through Spark."""
+        way_out = "use read_indexed on Spark, and for the indexes run the verb with a Spark session"
+        super().__init__(uri=uri, reason=f"{path} can only be read through Spark, since {reason}; {way_out}")
+        self.reason = reason
+
+
 class UnsupportedTypeError(UserError):
     """A type without an order, or without an encoding."""
 
@@ -232,6 +257,16 @@ class MissingSliceFileError(CorruptError):
     def __init__(self, *, path: str, reason: str) -> None:
         self.path, self.reason = path, reason
         super().__init__(f"{path}: the slice can't be read any more, {reason}; take a new snapshot")
+
+
+class CorruptSliceFileError(CorruptError):
+    """A file of the table whose bytes are not what a base or log file is made of."""
+
+    def __init__(self, *, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(
+            f"{path}: this file of the table is damaged ({reason}); restore it, or the table to a savepoint"
+        )
 
 
 class TimelineCorruptError(CorruptError):
@@ -304,6 +339,16 @@ class TableMovedError(ConflictError):
     def __init__(self, *, uri: str) -> None:
         self.uri = uri
         super().__init__(f"table {uri!r}: files were deleted while they were being listed; retry")
+
+
+class TimelineMovedError(ConflictError):
+    """A table's commits were taken back, or completed, before its files could be read by them."""
+
+    def __init__(self, *, uri: str, instant: str) -> None:
+        self.uri, self.instant = uri, instant
+        super().__init__(
+            f"table {uri!r}: delta commit {instant} was completed or taken back meanwhile; retry"
+        )
 
 
 class CommitConflictError(ConflictError):
