@@ -38,6 +38,7 @@ from hudi_index.predicate import (
     tree_of_domains,
     with_expressions,
 )
+from hudi_index.predicate.calendar import STORED
 from hudi_index.table import Snapshot, UnreadablePartitionValueError
 from hudi_index.table.terms import sql_schema
 
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 
     from hudi_index.metadata_table import MetadataTable
     from hudi_index.planner.covered import Mask
-    from hudi_index.predicate import Schema, Tree
+    from hudi_index.predicate import Calendar, Schema, Tree
     from hudi_index.storage import Storage
 
 __all__ = ["Answer", "ScanPlan", "files_to_query", "plan"]
@@ -68,6 +69,7 @@ def plan(
     known: Snapshot | None = None,
     is_qualified: bool = False,
     only: Collection[str] | None = None,
+    calendar: Calendar = STORED,
 ) -> ScanPlan:
     """The slices that may hold rows for which the predicate is true.
 
@@ -81,6 +83,7 @@ def plan(
         known: The table as it was seen before: used again if it is still so.
         is_qualified: Whether names may begin with a table's name or alias, as Catalyst prints them.
         only: The indexes to ask, by name, also where that costs more than it saves; all that pay if None.
+        calendar: How whoever reads the slices takes old dates and timestamps.
 
     Raises:
         NoSuchIndexError: `only` names an index that there is not.
@@ -92,13 +95,15 @@ def plan(
         snapshot = snapshot or Snapshot.load(storage, as_of, known=known)
     with _timed(seconds, "coverage"):
         schema = sql_schema(snapshot.schema_with_meta_columns)
-        coverage = Coverage.of(snapshot, metadata_table, schema, time_zone=time_zone, only=only)
+        coverage = Coverage.of(
+            snapshot, metadata_table, schema, time_zone=time_zone, only=only, calendar=calendar
+        )
     with _timed(seconds, "predicate"):
         schema = with_expressions(schema, coverage.expression_types, coverage.expression_names)
         condition = bind(parse_predicate(predicate, time_zone=time_zone), schema, is_qualified=is_qualified)
-        tree = tree_of(condition, time_zone=time_zone)
+        tree = calendar.widened(tree_of(condition, time_zone=time_zone))
     with _timed(seconds, "indexes"):
-        found = _planned(predicate, tree, snapshot, Asking(coverage, schema, time_zone))
+        found = _planned(predicate, tree, snapshot, Asking(coverage, schema, time_zone, calendar))
     return replace(found, condition=condition, unusable=coverage.unusable, seconds=seconds)
 
 

@@ -13,6 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from hudi_index.errors import UnsupportedTableError
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.planner import plan
+from hudi_index.predicate import CALENDAR_SETTINGS, Calendar
 from hudi_index.table import UnreadablePartitionValueError
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ def read_base_files(spark: Any, storage: Storage, where: str, as_of: str | None)
         UnsupportedTableError: if the base files alone are not what Hudi would show.
     """
     zone = str(spark.conf.get(_TIME_ZONE))
-    found = plan(MetadataTable.of(storage), storage, where, as_of=as_of, time_zone=zone)
+    calendar = Calendar.of_session({name: str(spark.conf.get(name)) for name in CALENDAR_SETTINGS})
+    found = plan(MetadataTable.of(storage), storage, where, as_of=as_of, time_zone=zone, calendar=calendar)
     reason = _reason_against(found)
     if reason:
         hint = "read it from a session with a JVM, or with IndexedTable.scan"

@@ -24,10 +24,11 @@ import numpy as np
 from hudi_index.errors import UserError
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.planner import plan
+from hudi_index.predicate import Calendar
 from hudi_index.table import FileGroupId, Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -99,6 +100,8 @@ class FilePlanner:
     is_strict: bool = False
     only: Collection[str] | None = None
     """The indexes to ask, however dear; None for those that pay."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """What Hudi's reader was told."""
     seen: Snapshot | None = None
     """The table as we see it; looked at when first needed if None."""
     last: SparkPlan | None = None
@@ -151,6 +154,7 @@ class FilePlanner:
                 snapshot=self.snapshot,
                 is_qualified=True,
                 only=self.only,
+                calendar=Calendar.of_session(asked["calendar"], self.options),
             )
             is_refuted = np.ones(found.total, np.bool_)
             is_refuted[found.places] = False

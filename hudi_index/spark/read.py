@@ -93,7 +93,7 @@ def read_indexed(
         if where is None:
             raise NoJvmError(path=str(path))
         return cast("DataFrame", read_base_files(spark, storage, where, as_of))
-    planner = FilePlanner(storage, as_of, strict)
+    planner = FilePlanner(storage, as_of, strict, options=options)
     frame = spark.read.format("hudi").options(**settings).load(str(path))
     relation = _relation_of(frame, storage)
     if relation is None:
