@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import difflib
 import shlex
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import unquote
 
 from hudi_index.credentials import MASK, is_secret
@@ -48,11 +48,13 @@ __all__ = [
     "PredicateSyntaxError",
     "RefusedTextError",
     "SliceGoneError",
+    "SliceRefusedError",
     "SqlSyntaxError",
     "StateConflictError",
     "TableFileError",
     "TableMovedError",
     "TimelineCorruptError",
+    "TimelineMovedError",
     "UnencodableValueError",
     "UnknownColumnError",
     "UnknownIndexKindError",
@@ -73,6 +75,17 @@ class HudiIndexError(Exception):
     """Root of everything this package raises on purpose."""
 
     exit_code: ClassVar[int] = 1
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # By its fields: the pickled form of an exception would call it with its message alone.
+        return _unpickled, (type(self), self.args, self.__dict__)
+
+
+def _unpickled(kind: type[HudiIndexError], args: tuple[object, ...], fields: dict[str, object]) -> object:
+    made = kind.__new__(kind, *args)
+    made.args = args
+    made.__dict__.update(fields)
+    return made
 
 
 class UserError(HudiIndexError):
@@ -237,6 +250,17 @@ class UnsupportedTableError(UserError):
         super().__init__(f"table {uri!r} is not supported: {reason}")
 
 
+class SliceRefusedError(UnsupportedTableError):
+    """A file slice that is whole, and that only Hudi on Spark reads right."""
+
+    def __init__(self, *, uri: str, path: str, reason: str, identity: Any = None) -> None:
+        self.path, self.identity = path, identity
+        """`identity` is the slice's own, for whoever can have it read through Spark."""
+        way_out = "use read_indexed on Spark, and for the indexes run the verb with a Spark session"
+        super().__init__(uri=uri, reason=f"{path} can only be read through Spark, since {reason}; {way_out}")
+        self.reason = reason
+
+
 class UnsupportedTypeError(UserError):
     """A type without an order, or without an encoding."""
 
@@ -380,6 +404,16 @@ class TableMovedError(ConflictError):
     def __init__(self, *, uri: str) -> None:
         self.uri = uri
         super().__init__(f"table {uri!r}: files were deleted while they were being listed; retry")
+
+
+class TimelineMovedError(ConflictError):
+    """A table's commits were taken back, or completed, before its files could be read by them."""
+
+    def __init__(self, *, uri: str, instant: str) -> None:
+        self.uri, self.instant = uri, instant
+        super().__init__(
+            f"table {uri!r}: delta commit {instant} was completed or taken back meanwhile; retry"
+        )
 
 
 class CommitConflictError(ConflictError):

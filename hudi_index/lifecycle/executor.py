@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from hudi_index.errors import UserError
+from hudi_index.errors import HudiIndexError, SliceRefusedError, UserError
 from hudi_index.jobs import progress
 from hudi_index.lifecycle.job import ROWS_AT_ONCE
 from hudi_index.lifecycle.runs import METRICS, merged, pieces_of, targets_of
@@ -29,8 +29,18 @@ if TYPE_CHECKING:
     from hudi_index.metadata_table import ShardWriter, WriteStat
     from hudi_index.predicate.meaning import Meaning
     from hudi_index.predicate.session import Settings
+    from hudi_index.table import SliceIdentity
 
-__all__ = ["Executor", "ExpressionFacts", "JobOutcome", "LocalExecutor", "NeedsSparkError", "write_runs"]
+__all__ = [
+    "Executor",
+    "ExpressionFacts",
+    "JobOutcome",
+    "LocalExecutor",
+    "NeedsSparkError",
+    "SlicesRefusedError",
+    "raise_faults",
+    "write_runs",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +66,26 @@ class NeedsSparkError(UserError):
     def of_expression(cls, sql: str) -> NeedsSparkError:
         """An index over an expression."""
         return cls(reason=f"expression {sql!r} is computed by Spark")
+
+
+class SlicesRefusedError(HudiIndexError):
+    """Slices of a job that hudi-rs turned out not to read: the job is to be made anew, with that known."""
+
+    def __init__(self, *, refused: Mapping[SliceIdentity, str]) -> None:
+        self.refused = dict(refused)
+        listed = "; ".join(f"{each.group.file_id}: {reason}" for each, reason in self.refused.items())
+        super().__init__(f"{len(self.refused)} file slices can only be read through Spark: {listed}")
+
+
+def raise_faults(faults: Sequence[HudiIndexError]) -> None:
+    """Raise what kept file groups from being described: refusals together, anything else first."""
+    refused: dict[SliceIdentity, str] = {}
+    for fault in faults:
+        if not isinstance(fault, SliceRefusedError) or fault.identity is None:
+            raise fault
+        refused[fault.identity] = fault.reason
+    if refused:
+        raise SlicesRefusedError(refused=refused)
 
 
 @dataclass
@@ -96,6 +126,9 @@ class Executor(Protocol):
         Args:
             job: What to do.
             purges: Shards to search for entries of lost slices, by place in the job's targets.
+
+        Raises:
+            SlicesRefusedError: slices that are for Spark, which nobody knew before; nothing written counts.
         """
         ...
 
@@ -131,8 +164,8 @@ class LocalExecutor:
             raise NeedsSparkError.of_expression(expression.sql)
         for item in job.items:
             reason = job.reason_for_spark(item)
-            if reason:
-                where = f"table {job.reader.storage.uri!r}"
+            if reason and item.after:
+                where = job.reader.storage.uri_of(item.after.paths[-1])
                 raise NeedsSparkError(reason=f"{where} can only be read by Hudi on Spark, since {reason}")
         job = replace(job, rows_at_once=self.rows_at_once)
         done = 0
@@ -143,8 +176,10 @@ class LocalExecutor:
                 yield item
                 done += 1
 
+        faults: list[HudiIndexError] = []
         with progress("build", len(job.items), "file groups", lambda: done):
-            changes = list(all_changes(job, counted()))
+            changes = list(all_changes(job, counted(), faults.append))
+        raise_faults(faults)
         changes += [each for place, piece in purges.items() for each in purge_of(job, place, piece)]
         outcome = JobOutcome()
         for written in write_runs(job, sorted(pieces_of(changes)), write_token="0-0-0"):

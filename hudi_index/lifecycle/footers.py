@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hudi_index.kinds import ColumnStats
-from hudi_index.table.readers import SliceReader, slice_reader_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -59,7 +58,7 @@ def known_of(job: Job, piece: FileSlice | None, kinds: Sequence[IndexKind]) -> K
     columns = [name for kind in kinds if isinstance(kind, ColumnStats) for name in kind.columns]
     if piece is None or piece.log_files or not columns or job.expressions:
         return FROM_ROWS
-    if slice_reader_of(job.reader.shape, piece).reader is not SliceReader.HUDI_RS:
+    if job.reader.choice_of(piece).reason is not None:
         # Where columns are not found by their names in the file, the footer can't be read by name either.
         return FROM_ROWS
     footer = job.reader.footer(piece)

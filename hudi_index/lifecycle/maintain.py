@@ -12,12 +12,20 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hudi_index.catalog import Catalog, IndexState
-from hudi_index.errors import ConflictError, IndexesMovedError, InvalidDefinitionError, UserError
+from hudi_index.errors import (
+    ConflictError,
+    IndexesMovedError,
+    InvalidDefinitionError,
+    SliceRefusedError,
+    UserError,
+)
 from hudi_index.jobs import JobReport
 from hudi_index.kinds import files
+from hudi_index.lifecycle.executor import SlicesRefusedError
 from hudi_index.lifecycle.job import Job, Target, items_of
 from hudi_index.lifecycle.mending import sweep
 from hudi_index.lifecycle.partitions import PARTITION_STATS, is_merged, merge_partitions, partitions_of
@@ -29,13 +37,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from hudi_index.catalog import IndexDefinition
-    from hudi_index.lifecycle.executor import Executor
+    from hudi_index.lifecycle.executor import Executor, JobOutcome
     from hudi_index.lifecycle.job import WorkItem
     from hudi_index.metadata_table import FileSlice as MetadataSlice
     from hudi_index.metadata_table import Transaction
     from hudi_index.predicate import Meaning
     from hudi_index.storage import Storage
-    from hudi_index.table import FileGroupId
+    from hudi_index.table import FileGroupId, TableReader
 
 __all__ = ["bring_up_to_date", "maintain"]
 
@@ -112,12 +120,10 @@ def _brought_up_to_date(
         with report.phase("plan"):
             # Again, now that nobody else writes: the table may have moved, and so may the indexes.
             state = IndexedState.load(storage, metadata_table, transaction.view)
-            job, next_number = _job(state, transaction, new=new, replaced=replaced)
-            purges = _purges(state, job)
+            plan = partial(_job, transaction=transaction, new=new, replaced=replaced)
         _note_state(report, state)
-        report.file_groups_changed = sum(item.is_changed for item in job.items)
         with report.phase("build"):
-            outcome = executor.run(job, purges)
+            state, job, next_number, outcome = _built(state, executor, report, plan)
         with report.phase("commit"):
             transaction.add(outcome.stats)
             merged = merge_partitions(state, transaction, job, [*_fit(state), *new])
@@ -138,6 +144,28 @@ def _brought_up_to_date(
     report.entries_removed += sum(stat.tombstones for stat in outcome.stats)
     report.bytes_written += sum(stat.size for stat in outcome.stats)
     return state
+
+
+def _built(
+    state: IndexedState,
+    executor: Executor,
+    report: JobReport,
+    plan: Callable[[IndexedState], tuple[Job, int]],
+) -> tuple[IndexedState, Job, int, JobOutcome]:
+    """Run the job that a state needs, and what the state, the job and the next number turned out to be."""
+    while True:
+        job, next_number = plan(state)
+        report.file_groups_changed = sum(item.is_changed for item in job.items)
+        try:
+            return state, job, next_number, executor.run(job, _purges(state, job))
+        except SlicesRefusedError as error:
+            if error.refused.keys() <= state.snapshot.refused.keys():
+                raise
+            # All of it again, and nothing written so far counts: who reads a slice decides about its old
+            # entries too.
+            state = state.with_refused(error.refused)
+            report.notes.append(str(error))
+            log.info("%s", error)
 
 
 def _note_state(report: JobReport, state: IndexedState) -> None:
@@ -300,9 +328,7 @@ def _shards_for(state: IndexedState) -> int:
     """Enough shards that each holds about two million rows' entries."""
     reader = state.snapshot.reader
     sample = sorted(state.snapshot.slices, key=lambda piece: -piece.size)[:3]
-    # A footer will do where only Spark could count.
-    counted = [piece.without_logs() if reader.choice_of(piece).reason else piece for piece in sample]
-    rows = sum(reader.row_count(piece) for piece in counted if piece)
+    rows = sum(map(partial(_about_rows, reader), sample))
     size = sum(piece.size for piece in sample)
     total = sum(piece.size for piece in state.snapshot.slices)
     estimated = rows * total // size if size else 0
@@ -320,6 +346,17 @@ def _refuse_other_settings(definition: IndexDefinition, meaning: Meaning, state:
             f"or drop {other.name} and create both"
         )
         raise InvalidDefinitionError(name=definition.name, reason=reason)
+
+
+def _about_rows(reader: TableReader, piece: FileSlice) -> int:
+    """The rows of a slice; those of its base file where only Spark could count."""
+    try:
+        if reader.choice_of(piece).reason is None:
+            return reader.row_count(piece)
+    except SliceRefusedError:
+        pass
+    base = piece.without_logs()
+    return reader.row_count(base) if base else 0
 
 
 def described(definition: IndexDefinition, state: IndexedState, executor: Executor) -> IndexDefinition:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hudi_index.kinds.protocol import IndexKind
     from hudi_index.metadata_table import View
     from hudi_index.storage import Storage
-    from hudi_index.table import FileSlice
+    from hudi_index.table import FileSlice, SliceIdentity
 
 _LONG = timedelta(minutes=5)
 """Between noting that an index is building and taking the lease to build it lie moments."""
@@ -81,6 +81,10 @@ class IndexedState:
     def completed_time(self) -> str:
         """When the table was last changed. Requested times don't tell: the earlier one may complete later."""
         return max((each.completed_time for each in self.snapshot.timeline.changes), default="")
+
+    def with_refused(self, refused: Mapping[SliceIdentity, str]) -> IndexedState:
+        """The same state, knowing of more slices that hudi-rs refuses."""
+        return replace(self, snapshot=self.snapshot.with_refused(refused))
 
     def reads_as_before(self, piece: FileSlice) -> bool:
         """Whether the files of an indexed slice, as far as they exist, still give the rows they gave.

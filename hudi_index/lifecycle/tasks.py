@@ -14,13 +14,14 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from hudi_index.entries import SEPARATOR, owner_suffix, shards_of
 from hudi_index.entries.schema import DELETED, ENTRY_SCHEMA, KEY, PAYLOADS, TYPE
+from hudi_index.errors import HudiIndexError
 from hudi_index.kinds import files
 from hudi_index.kinds.diff import diff_entries
 from hudi_index.lifecycle.footers import FROM_ROWS, Known, known_of
@@ -28,7 +29,7 @@ from hudi_index.lifecycle.runs import TARGET, Changes, Counts
 from hudi_index.metadata_table.reader import merged_slice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from hudi_index.kinds.files import IndexedSlice
     from hudi_index.kinds.protocol import IndexKind, SliceContext
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Described",
     "ItemPlan",
+    "NoteFault",
     "all_changes",
     "as_changes",
     "changes_of",
@@ -51,6 +53,9 @@ __all__ = [
 
 
 _BYTES_TOGETHER = 8 * 1024 * 1024
+
+NoteFault: TypeAlias = "Callable[[HudiIndexError], object]"
+"""Takes in why a file group could not be described."""
 
 
 def changes_schema(job: Job, partition: str) -> pa.Schema:
@@ -310,9 +315,20 @@ def item_changes(job: Job, item: WorkItem) -> Iterator[Described | Counts | Inde
     )
 
 
-def all_changes(job: Job, items: Iterable[WorkItem]) -> Iterator[Changes | Counts]:
-    """The changes that several file groups need."""
-    return as_changes(job, (each for item in items for each in item_changes(job, item)))
+def all_changes(job: Job, items: Iterable[WorkItem], note: NoteFault) -> Iterator[Changes | Counts]:
+    """The changes that several file groups need; what can't be read is noted, and others go on.
+
+    A file group that is noted may have given a part of its changes: no outcome of that run counts.
+    """
+
+    def described() -> Iterator[Described | Counts | IndexedSlice]:
+        for item in items:
+            try:
+                yield from item_changes(job, item)
+            except HudiIndexError as error:
+                note(error)
+
+    return as_changes(job, described())
 
 
 @dataclass

@@ -19,6 +19,7 @@ from hudi_index.planner.cost import look_up_cost, pays, reading_cost
 from hudi_index.planner.coverage import FIRST_WEIGHED_TIER, READ_ERRORS
 from hudi_index.planner.explain import Answer, domain_text
 from hudi_index.predicate import AllOf, Constraint
+from hudi_index.predicate.calendar import STORED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from hudi_index.kinds.protocol import IndexKind, Lookup
     from hudi_index.planner.coverage import Coverage, UsableIndex
     from hudi_index.planner.covered import Mask
+    from hudi_index.predicate import Calendar
 
 __all__ = ["Asking"]
 
@@ -38,8 +40,8 @@ _MOST_TESTS = 5_000_000
 class Asking:
     """Asks, and remembers what was said to which part of the predicate."""
 
-    def __init__(self, coverage: Coverage) -> None:
-        self._coverage = coverage
+    def __init__(self, coverage: Coverage, calendar: Calendar = STORED) -> None:
+        self._coverage, self._calendar = coverage, calendar
         self._covered = coverage.covered
         self._count = len(self._covered.slices)
         self._masks: dict[AllOf | Constraint, Mask] = {}
@@ -146,6 +148,8 @@ class Asking:
         elif constraint.term.is_expression and not index.terms:
             derived = self._coverage.derivations.get(constraint.term)
             found = derived.of_expression(constraint.domain) if derived else None
+            if found is not None:
+                found = self._calendar.widened_constraint(found)
             return found if found is not None and index.kind.lookup(found) is not None else None
         return None
 

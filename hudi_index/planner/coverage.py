@@ -17,7 +17,9 @@ from hudi_index.errors import CorruptError, UserError
 from hudi_index.kinds import files, kind_of, partition_stats_of
 from hudi_index.planner.covered import Covered
 from hudi_index.predicate import BoundTerm, Session, Term, bound_expression, derivation_of, parse_type
+from hudi_index.predicate.calendar import STORED
 from hudi_index.table import record_key_field
+from hudi_index.table.calendar import has_times
 from hudi_index.table.terms import spark_type, type_of
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from hudi_index.kinds.partition_stats import PartitionStats
     from hudi_index.kinds.protocol import IndexKind
     from hudi_index.metadata_table import MetadataTable, Reader
-    from hudi_index.predicate import Derivation, Schema, SqlType
+    from hudi_index.predicate import Calendar, Derivation, Schema, SqlType
     from hudi_index.table import Snapshot
 
 __all__ = ["FIRST_WEIGHED_TIER", "LAST_TIER", "READ_ERRORS", "Coverage", "UsableIndex"]
@@ -80,6 +82,7 @@ class Coverage:
         *,
         session: Session,
         only: Collection[str] | None = None,
+        calendar: Calendar = STORED,
     ) -> Coverage:
         """What the indexes of a table know of a snapshot. Raises NoSuchIndexError."""
         found = cls(Covered.none(snapshot.slices))
@@ -92,6 +95,9 @@ class Coverage:
                 return found
             found.reader = metadata_table.reader()
             found.covered = Covered.of(snapshot, found.reader)
+            if calendar.is_other and has_times(snapshot.schema, snapshot.config.ordering_fields):
+                # Which of two records stands is decided by values that the query's reader sees otherwise.
+                found.covered = found.covered.without_logs()
         except READ_ERRORS as error:
             found.unusable["all indexes"] = str(error)
             found.reader = None
@@ -102,12 +108,19 @@ class Coverage:
                 # Created or dropped between our two looks, or its entries are lost.
                 found.unusable[definition.name] = "the indexed slices are not described by it"
             else:
-                found._add(definition, snapshot, schema, session)
+                found._add(definition, snapshot, schema, session, calendar)
         found.indexes.sort(key=lambda index: index.tier)
         return found
 
-    def _add(self, definition: IndexDefinition, snapshot: Snapshot, schema: Schema, session: Session) -> None:
-        reason = _reason_against(definition, snapshot.schema, session)
+    def _add(
+        self,
+        definition: IndexDefinition,
+        snapshot: Snapshot,
+        schema: Schema,
+        session: Session,
+        calendar: Calendar,
+    ) -> None:
+        reason = _reason_against(definition, snapshot.schema, session, calendar)
         if not reason and self.reader and definition.partition not in self.reader.view.state.shards:
             # A partition that isn't there has no entries, which would refute everything.
             reason = f"the index metadata table has no partition {definition.partition}"
@@ -169,7 +182,9 @@ READ_ERRORS = (CorruptError, OSError, pa.ArrowException)
 """What reading a damaged index may raise; to a plan it is a reason, never an error."""
 
 
-def _reason_against(definition: IndexDefinition, schema: pa.Schema, session: Session) -> str | None:
+def _reason_against(
+    definition: IndexDefinition, schema: pa.Schema, session: Session, calendar: Calendar
+) -> str | None:
     if definition.state is not IndexState.READY:
         return f"it is {definition.state}" + (f": {definition.reason}" if definition.reason else "")
     if definition.is_functional:
@@ -183,6 +198,10 @@ def _reason_against(definition: IndexDefinition, schema: pa.Schema, session: Ses
         return str(error)
     if types != list(definition.source_types):
         return "its columns have another type in this snapshot"
+    if calendar.is_other and definition.is_functional:
+        sources = [name.partition(".")[0] for name in definition.source_fields]
+        if has_times(schema, [*sources, *definition.source_fields]):
+            return calendar.reason
     return None
 
 

@@ -79,6 +79,17 @@ class Covered:
             noted["rowCount"].to_numpy()[rows],
         )
 
+    def without_logs(self) -> Covered:
+        """Those of them that are base files alone."""
+        plain = np.array([not self.slices[place].log_files for place in self.places.tolist()], np.bool_)
+        return Covered(
+            self.slices,
+            self.places[plain],
+            self.owners.filter(pa.array(plain)),
+            self.numbers[plain],
+            self.row_counts[plain],
+        )
+
     def __len__(self) -> int:
         return len(self.places)
 

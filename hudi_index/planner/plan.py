@@ -40,6 +40,7 @@ from hudi_index.predicate import (
     tree_of_domains,
     with_expressions,
 )
+from hudi_index.predicate.calendar import STORED
 from hudi_index.table import Snapshot, UnreadablePartitionValueError
 from hudi_index.table.terms import sql_schema
 
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
     from hudi_index.metadata_table import MetadataTable
     from hudi_index.planner.covered import Mask
-    from hudi_index.predicate import Filters, Schema, Tree
+    from hudi_index.predicate import Calendar, Filters, Schema, Tree
     from hudi_index.storage import Storage
 
 __all__ = ["Answer", "ScanPlan", "files_to_query", "plan"]
@@ -70,6 +71,7 @@ def plan(
     snapshot: Snapshot | None = None,
     known: Snapshot | None = None,
     only: Collection[str] | None = None,
+    calendar: Calendar = STORED,
 ) -> ScanPlan:
     """The slices that may hold rows for which the predicate is true.
 
@@ -84,6 +86,7 @@ def plan(
         snapshot: The table as it is read, if that is decided already.
         known: The table as it was seen before: used again if it is still so.
         only: The indexes to ask, by name, also where that costs more than it saves; all that pay if None.
+        calendar: How whoever reads the slices takes old dates and timestamps.
 
     Raises:
         NoSuchIndexError: `only` names an index that there is not.
@@ -98,7 +101,9 @@ def plan(
         snapshot = snapshot or Snapshot.load(storage, as_of, known=known)
     with _timed(seconds, "coverage"):
         schema = sql_schema(snapshot.schema_with_meta_columns)
-        coverage = Coverage.of(snapshot, metadata_table, schema, session=session, only=only)
+        coverage = Coverage.of(
+            snapshot, metadata_table, schema, session=session, only=only, calendar=calendar
+        )
     with _timed(seconds, "predicate"):
         if isinstance(predicate, str):
             text = predicate
@@ -106,9 +111,9 @@ def plan(
             condition = bind(parse_predicate(text, time_zone=session.zone), schema)
         else:
             text, condition = predicate.text, predicate.bound(schema, coverage.expression_trees)
-        tree = tree_of(condition, time_zone=session.zone)
+        tree = calendar.widened(tree_of(condition, time_zone=session.zone))
     with _timed(seconds, "indexes"):
-        found = _planned(text, tree, snapshot, Asking(coverage))
+        found = _planned(text, tree, snapshot, Asking(coverage, calendar))
     return replace(found, condition=condition, unusable=coverage.unusable, seconds=seconds)
 
 

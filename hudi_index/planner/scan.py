@@ -228,6 +228,7 @@ class _Reading:
             return
         file = BaseFileRows(self.plan.snapshot.storage, self.plan.snapshot.shape, piece)
         try:
+            file.refuse_for_spark([*self.schema.names, *self.filter.columns])
             if file.reads_plainly([*self.schema.names, *self.filter.columns]):
                 yield from self._from_file(piece, file)
                 return

@@ -9,6 +9,7 @@ complement. Meaning is Spark's (3.5, ANSI mode off); what isn't certain is Unkno
 """
 
 from hudi_index.predicate.binding import bind, bound_expression, with_expressions
+from hudi_index.predicate.calendar import CALENDAR_SETTINGS, Calendar
 from hudi_index.predicate.catalyst import Filters
 from hudi_index.predicate.derivation import Derivation, derivation_of
 from hudi_index.predicate.domain import Bound, ColumnDomain, Constraint, Domain, Marker, Range, Term
@@ -32,11 +33,13 @@ from hudi_index.predicate.tree import (
 from hudi_index.predicate.types import Schema, SqlType, parse_type
 
 __all__ = [
+    "CALENDAR_SETTINGS",
     "AllOf",
     "Always",
     "AnyOf",
     "Bound",
     "BoundTerm",
+    "Calendar",
     "ColumnDomain",
     "Constraint",
     "Derivation",

@@ -147,6 +147,7 @@ public final class IndexedFileIndex implements FileIndex {
   private Map request(List filters, boolean withSlices) {
     Map request = new LinkedHashMap();
     request.put("session", CatalystTree.session(SQLConf.get()));
+    request.put("calendar", calendar());
     request.put("filters", filters);
     if (withSlices) {
       List rows = new ArrayList();
@@ -156,6 +157,21 @@ public final class IndexedFileIndex implements FileIndex {
       request.put("slices", rows);
     }
     return request;
+  }
+
+  /** The settings by which Spark takes dates and timestamps of files for those of another calendar, or zone. */
+  private static Map calendar() {
+    String[] names = {
+      "spark.sql.parquet.datetimeRebaseModeInRead",
+      "spark.sql.parquet.int96RebaseModeInRead",
+      "spark.sql.avro.datetimeRebaseModeInRead",
+      "spark.sql.parquet.int96TimestampConversion"
+    };
+    Map found = new LinkedHashMap();
+    for (int i = 0; i < names.length; i++) {
+      found.put(names[i], SQLConf.get().getConfString(names[i]));
+    }
+    return found;
   }
 
   private static void addAll(List filters, Seq expressions) {

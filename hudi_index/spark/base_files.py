@@ -14,7 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from hudi_index.errors import UnsupportedTableError
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.planner import plan
-from hudi_index.predicate import Session
+from hudi_index.predicate import CALENDAR_SETTINGS, Calendar, Session
 from hudi_index.spark.file_index import NotPlannedWarning
 from hudi_index.table import UnreadablePartitionValueError
 
@@ -49,7 +49,9 @@ def read_base_files(spark: Any, storage: Storage, where: str, as_of: str | None)
         warnings.warn(message, NotPlannedWarning, stacklevel=3)
     # A text is read here as Spark's defaults have it; which zone data the server has, nobody says.
     predicate, session = "true" if other else where, Session(zone, zone_data=None)
-    found = plan(MetadataTable.of(storage), storage, predicate, as_of=as_of, session=session)
+    calendar = Calendar.of_session({name: str(spark.conf.get(name)) for name in CALENDAR_SETTINGS})
+    metadata_table = MetadataTable.of(storage)
+    found = plan(metadata_table, storage, predicate, as_of=as_of, session=session, calendar=calendar)
     reason = _reason_against(found)
     if reason:
         hint = "read it from a session with a JVM, or with IndexedTable.scan"

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 from pyspark import TaskContext
 
 from hudi_index.jobs import progress
-from hudi_index.lifecycle.executor import JobOutcome, write_runs
+from hudi_index.lifecycle.executor import JobOutcome, raise_faults, write_runs
 from hudi_index.lifecycle.job import ROWS_AT_ONCE
 from hudi_index.lifecycle.runs import Piece, pieces_of
 from hudi_index.lifecycle.tasks import all_changes, purge_of
 from hudi_index.metadata_table import WriteStat, compact_slice
 from hudi_index.spark.expressions import as_pieces, changes_with_expressions, describe_expression
-from hudi_index.spark.slices import pieces_of_slices, refuse_changed_logs
+from hudi_index.spark.faults import fault_notes
+from hudi_index.spark.slices import naming_slices, pieces_of_slices, refuse_changed_logs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from hudi_index.metadata_table import FileSlice as MetadataSlice
     from hudi_index.metadata_table import ShardWriter
     from hudi_index.predicate.session import Settings
+    from hudi_index.spark.faults import FaultNotes
 
 __all__ = ["SparkExecutor", "bytes_of", "split_by_reader", "tasks_for"]
 
@@ -58,12 +60,15 @@ class SparkExecutor:
         for_spark, others = split_by_reader(job)
         # Counts when a task ends.
         done = self.spark.sparkContext.accumulator(0)
+        faults = fault_notes(self.spark)
         parts: list[RDD[Piece]] = []
         if others:
-            parts.append(self._item_changes(replace(job, items=others), done))
+            parts.append(self._item_changes(replace(job, items=others), done, faults))
         if for_spark:
             tasks = tasks_for(self.spark, for_spark)
-            parts.append(as_pieces(pieces_of_slices(self.spark, job, for_spark, tasks, done)))
+            # Spark begins to read here, to see how large the parts become.
+            with naming_slices(job, for_spark):
+                parts.append(as_pieces(pieces_of_slices(self.spark, job, for_spark, tasks, done)))
         if purges:
             parts.append(self._purge_changes(job, purges))
         # What is united passes through one more Python worker.
@@ -71,8 +76,12 @@ class SparkExecutor:
         # As many as read, or each writes one: a Python task costs more than a small shard.
         writers = min(len(job.targets), tasks_for(self.spark, job.items))
         written = shuffled(pieces, writers).mapPartitions(_write(replace(job, items=())))
-        with progress("build", len(job.items), "file groups", lambda: done.value):
+        with (
+            progress("build", len(job.items), "file groups", lambda: done.value),
+            naming_slices(job, for_spark),
+        ):
             all_written = written.collect()
+        raise_faults(faults.value)
         refuse_changed_logs(job, for_spark)
         for found in all_written:
             if isinstance(found, WriteStat):
@@ -95,13 +104,13 @@ class SparkExecutor:
             found: list[WriteStat] = pieces.map(work).collect()
         return found
 
-    def _item_changes(self, job: Job, done: Accumulator[int]) -> RDD[Piece]:
+    def _item_changes(self, job: Job, done: Accumulator[int], faults: FaultNotes) -> RDD[Piece]:
         # Items travel as rows, not inside the closure: each task gets its own only.
         plan = replace(job, items=())
         work = self.spark.sparkContext.parallelize(job.items, tasks_for(self.spark, job.items))
         if job.expressions:
-            return changes_with_expressions(self.spark, plan, work, done)
-        return work.mapPartitions(_extract(plan, done))
+            return changes_with_expressions(self.spark, plan, work, done, faults)
+        return work.mapPartitions(_extract(plan, done, faults))
 
     def _purge_changes(self, job: Job, purges: Mapping[int, MetadataSlice]) -> RDD[Piece]:
         lost = replace(job, items=tuple(item for item in job.items if item.is_lost))
@@ -144,13 +153,13 @@ def shuffled(pieces: RDD[Piece], targets: int) -> RDD[Piece]:
     return ordered.map(lambda pair: Piece(pair[0][0], pair[0][1], pair[1]))
 
 
-def _extract(job: Job, done: Accumulator[int]) -> Any:
+def _extract(job: Job, done: Accumulator[int], faults: FaultNotes) -> Any:
     def counted(items: Iterable[WorkItem]) -> Iterator[WorkItem]:
         for item in items:
             yield item
             done.add(1)
 
-    return lambda items: pieces_of(all_changes(job, counted(items)))
+    return lambda items: pieces_of(all_changes(job, counted(items), lambda error: faults.add([error])))
 
 
 def _purge(job: Job) -> Any:

@@ -23,7 +23,12 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from hudi_index.errors import RefusedTextError, StaleExpressionError, UnsupportedExpressionError
+from hudi_index.errors import (
+    HudiIndexError,
+    RefusedTextError,
+    StaleExpressionError,
+    UnsupportedExpressionError,
+)
 from hudi_index.lifecycle.executor import ExpressionFacts
 from hudi_index.lifecycle.runs import Piece, pieces_of
 from hudi_index.lifecycle.tasks import as_changes, changes_of, rows_after, rows_before
@@ -45,6 +50,7 @@ if TYPE_CHECKING:
     from hudi_index.lifecycle.runs import Changes, Counts
     from hudi_index.lifecycle.tasks import Described
     from hudi_index.predicate.session import Settings
+    from hudi_index.spark.faults import FaultNotes
 
 __all__ = [
     "as_pieces",
@@ -116,19 +122,19 @@ def _spark_schema(schema: pa.Schema) -> StructType:
 
 
 def changes_with_expressions(
-    spark: SparkSession, job: Job, work: RDD[WorkItem], done: Accumulator[int]
+    spark: SparkSession, job: Job, work: RDD[WorkItem], done: Accumulator[int], faults: FaultNotes
 ) -> RDD[Piece]:
     """The changes of work items whose kinds see expressions."""
     pickled = spark.createDataFrame(work.map(lambda item: (pickle.dumps(item),)), "work binary")
-    return as_pieces(pieces_with_expressions(spark, job, pickled, done))
+    return as_pieces(pieces_with_expressions(spark, job, pickled, done, faults))
 
 
 def pieces_with_expressions(
-    spark: SparkSession, job: Job, pickled: DataFrame, done: Accumulator[int]
+    spark: SparkSession, job: Job, pickled: DataFrame, done: Accumulator[int], faults: FaultNotes
 ) -> DataFrame:
     """The same as rows with the fields of a Piece, of pickled work items."""
     plan = replace(job, items=())
-    rows = pickled.mapInArrow(_read(plan), _spark_schema(_rows_schema(plan)))
+    rows = pickled.mapInArrow(_read(plan, faults), _spark_schema(_rows_schema(plan)))
     return pieces_by(with_expressions(spark, job, rows), _build(plan, done))
 
 
@@ -190,7 +196,7 @@ def _rows_schema(job: Job) -> pa.Schema:
     return pa.schema(fields)
 
 
-def _read(job: Job) -> Any:
+def _read(job: Job, faults: FaultNotes) -> Any:
     schema = _rows_schema(job)
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -198,10 +204,13 @@ def _read(job: Job) -> Any:
             for data in batch.column(0):
                 item = pickle.loads(data.as_buffer())
                 yield pa.RecordBatch.from_pylist([{_WORK: data.as_py(), _SIDE: _OPEN}], schema=schema)
-                for rows in rows_before(job, item):
-                    yield _with_side(rows, _BEFORE, schema)
-                for rows in rows_after(job, item):
-                    yield _with_side(rows, _AFTER, schema)
+                try:
+                    for rows in rows_before(job, item):
+                        yield _with_side(rows, _BEFORE, schema)
+                    for rows in rows_after(job, item):
+                        yield _with_side(rows, _AFTER, schema)
+                except HudiIndexError as error:
+                    faults.add([error])
 
     return read
 

@@ -22,12 +22,12 @@ import numpy as np
 
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.planner import plan
-from hudi_index.predicate import Filters, Session
+from hudi_index.predicate import Calendar, Filters, Session
 from hudi_index.spark.catalyst import compiled
 from hudi_index.table import FileGroupId, Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -96,6 +96,8 @@ class FilePlanner:
     is_strict: bool = False
     only: Collection[str] | None = None
     """The indexes to ask, however dear; None for those that pay."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """What Hudi's reader was told."""
     seen: Snapshot | None = None
     """The table as we see it; looked at when first needed if None."""
     last: SparkPlan | None = None
@@ -139,7 +141,14 @@ class FilePlanner:
         filters = _filters_of(asked)
         found, is_kept = None, np.ones(self._count, np.bool_)
         if filters.trees:
-            found = plan(self._metadata_table, self.storage, filters, snapshot=self.snapshot, only=self.only)
+            found = plan(
+                self._metadata_table,
+                self.storage,
+                filters,
+                snapshot=self.snapshot,
+                only=self.only,
+                calendar=Calendar.of_session(asked["calendar"], self.options),
+            )
             is_refuted = np.ones(found.total, np.bool_)
             is_refuted[found.places] = False
             refuted = self._positions[is_refuted]

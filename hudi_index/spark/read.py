@@ -103,7 +103,7 @@ def read_indexed(
             raise NoJvmError(path=path)
         check_condition(where)
         return cast("DataFrame", read_base_files(spark, storage, where, as_of))
-    planner = FilePlanner(storage, as_of, strict)
+    planner = FilePlanner(storage, as_of, strict, options=options)
     frame = spark.read.format("hudi").options(**settings).load(path)
     relation = _relation_of(frame, storage)
     if relation is None:

@@ -13,16 +13,19 @@ from __future__ import annotations
 
 import pickle
 import re
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, functions
 
-from hudi_index.errors import ConflictError, UnsupportedTableError, UserError
+from hudi_index.errors import ConflictError, TableFileError, UnsupportedTableError, UserError
 from hudi_index.lifecycle.tasks import ItemPlan, as_changes, changes_of
+from hudi_index.spark.calendar import reading_as_stored
 from hudi_index.spark.expressions import pieces_by, with_expressions
 from hudi_index.table import RECORD_KEY
 from hudi_index.table.record_keys import reason_against_computing
@@ -41,10 +44,11 @@ if TYPE_CHECKING:
     from hudi_index.lifecycle.tasks import Described
     from hudi_index.table import FileGroupId, FileSlice
 
-__all__ = ["NoHudiError", "SliceChangedError", "pieces_of_slices", "refuse_changed_logs"]
+__all__ = ["NoHudiError", "SliceChangedError", "naming_slices", "pieces_of_slices", "refuse_changed_logs"]
 
 _OWNER, _BLOCK, _PLACE, _WORK = "_owner", "_block", "_place", "_work"
 _OPENING = -1
+_NAMED = 3
 _READ_OPTIONS = {"hoodie.metadata.enable": "false", "hoodie.enable.data.skipping": "false"}
 _NEXT = "\u0001\n"
 """Between texts that come over in one call; in no path."""
@@ -81,6 +85,7 @@ def pieces_of_slices(
 ) -> DataFrame:
     """The changes of items whose present slices Hudi on Spark reads, as rows with the fields of a Piece."""
     _refuse_without_record_keys(job)
+    spark = reading_as_stored(spark)
     pieces = {item.after.group: item.after for item in items if item.after}
     scan, owners = _scan(spark, job, pieces)
     names = _columns(job)
@@ -97,11 +102,28 @@ def pieces_of_slices(
     opened = [(owners[item.after.group], _OPENING, pickle.dumps(item)) for item in items if item.after]
     openings = spark.createDataFrame(opened, f"{_OWNER} string, {_BLOCK} bigint, {_WORK} binary")
     gathered = (
-        openings.unionByName(rows, allowMissingColumns=True)
+        # In this order: of two sessions, that of the rows counts.
+        rows.unionByName(openings, allowMissingColumns=True)
         .repartition(tasks, _OWNER)
         .sortWithinPartitions(_OWNER, _BLOCK, _PLACE)
     )
     return pieces_by(gathered, _build(replace(job, items=()), done))
+
+
+@contextmanager
+def naming_slices(job: Job, items: Sequence[WorkItem]) -> Iterator[None]:
+    """Name the slices that neither hudi-rs nor, now, Hudi on Spark could read."""
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        pieces = [item.after for item in items if item.after and item.after.identity in job.reader.refused]
+        if not pieces:
+            raise
+        names = ", ".join(job.reader.storage.uri_of(piece.paths[-1]) for piece in pieces[:_NAMED])
+        causes = [line for line in str(error).splitlines() if "Caused by" in line]
+        said = causes[-1] if causes else type(error).__name__
+        reason = f"{job.reader.refused[pieces[0].identity]}, and Hudi on Spark fails: {said.strip()}"
+        raise TableFileError(path=names, reason=reason) from error
 
 
 def refuse_changed_logs(job: Job, items: Sequence[WorkItem]) -> None:

@@ -9,20 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.errors import PySparkException
 from pyspark.sql import Window, functions
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from hudi_index.entries.schema import KEY, PARTITION, TYPE
+from hudi_index.errors import HudiIndexError, MissingSliceFileError
 from hudi_index.kinds import files
+from hudi_index.lifecycle.executor import SlicesRefusedError, raise_faults
 from hudi_index.lifecycle.job import Job, Target
 from hudi_index.lifecycle.runs import METRICS, TARGET, Piece
 from hudi_index.metadata_table import MetadataTable, ShardWriter
 from hudi_index.spark.executor import split_by_reader, tasks_for
 from hudi_index.spark.expressions import pieces_with_expressions
+from hudi_index.spark.faults import fault_notes
 from hudi_index.spark.query_parity import answers
 from hudi_index.spark.read import Readings
-from hudi_index.spark.slices import pieces_of_slices
+from hudi_index.spark.slices import naming_slices, pieces_of_slices
 from hudi_index.validation.comparison import Comparison, EntryDifference, difference_of
 from hudi_index.validation.entries import (
     CONTENT,
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from hudi_index.lifecycle.state import IndexedState
+    from hudi_index.spark.faults import FaultNotes
     from hudi_index.validation.queries import Query, Subject
     from hudi_index.validation.report import QueryResult
     from hudi_index.validation.validate import Request
@@ -69,27 +72,33 @@ class OnSpark:
         plan = replace(work, job=replace(work.job, items=()), pieces={})
         shards = self._rows(list(work.pieces.items()), tasks_for(self.spark, work.job.items))
         stored = shards.mapInArrow(_stored(plan), from_arrow_schema(ROWS))
-        done = self.spark.sparkContext.accumulator(0)
+        done, faults = self.spark.sparkContext.accumulator(0), fault_notes(self.spark)
         for_spark, others = split_by_reader(work.job)
+        past = [item.context.group for item in for_spark if item.context.group in work.outdated]
+        if past:
+            return Comparison(gone=dict.fromkeys(past, "only Hudi on Spark reads it, and only as it is now"))
         items = self._rows(others, tasks_for(self.spark, others))
         if work.job.expressions:
-            pieces = pieces_with_expressions(self.spark, plan.job, items, done)
+            pieces = pieces_with_expressions(self.spark, plan.job, items, done, faults)
             rebuilt = pieces.mapInArrow(_changed(plan), from_arrow_schema(ROWS))
         else:
-            rebuilt = items.mapInArrow(_rebuilt(plan), from_arrow_schema(ROWS))
+            rebuilt = items.mapInArrow(_rebuilt(plan, faults), from_arrow_schema(ROWS))
         if for_spark:
             pieces = pieces_of_slices(self.spark, work.job, for_spark, tasks_for(self.spark, for_spark), done)
-            rebuilt = rebuilt.unionAll(pieces.mapInArrow(_changed(plan), from_arrow_schema(ROWS)))
+            # In this order: of several sessions, that of the slices counts.
+            rebuilt = pieces.mapInArrow(_changed(plan), from_arrow_schema(ROWS)).unionAll(rebuilt)
+        with naming_slices(work.job, for_spark):
+            found = self._compared(work, rebuilt.unionAll(stored), limit)
         try:
-            return self._compared(work, stored.unionAll(rebuilt), limit)
-        except PySparkException:
-            # Where Spark computes expressions, a slice that vanishes fails the job.
+            raise_faults([each for each in faults.value if not isinstance(each, MissingSliceFileError)])
+        except SlicesRefusedError as error:
+            return self.compare(work.with_refused(error.refused), limit=limit)
+        if faults.value:
             slices = [item.after for item in work.job.items if item.after is not None]
-            found = Comparison()
             found.gone.update({group: str(error) for group, error in work.job.reader.losses(slices).items()})
             if not found.gone:
-                raise
-            return found
+                raise faults.value[0]
+        return found
 
     def compare_with_hudi(self, state: IndexedState, *, limit: int) -> Comparison:
         """See hudi_index.validation.Checks."""
@@ -186,10 +195,13 @@ def _stored(work: ContentWork) -> Any:
     return stored
 
 
-def _rebuilt(work: ContentWork) -> Any:
+def _rebuilt(work: ContentWork, faults: FaultNotes) -> Any:
     def rebuilt(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for item in _unpickled(batches):
-            yield from rebuilt_rows(work, item)
+            try:
+                yield from rebuilt_rows(work, item)
+            except HudiIndexError as error:
+                faults.add([error])
 
     return rebuilt
 

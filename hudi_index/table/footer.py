@@ -10,7 +10,8 @@ maximum and null count are certain, and None is given where they are not:
 - bounds or null count missing in a row group (writers drop long bounds);
 - writers that cut long bounds and don't say so in what pyarrow shows: only the ones known to keep them
   whole count;
-- a column stored as another type than the table's, but for a narrower integer.
+- a column stored as another type than the table's, but for a narrower integer;
+- dates and timestamps in another calendar, see `calendar`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudi_index.errors import MissingSliceFileError
+from hudi_index.table.calendar import columns_for_spark
 from hudi_index.table.damage import naming_table_file
 from hudi_index.table.partitions import UnreadablePartitionValueError
 
@@ -96,8 +98,9 @@ class Footer:
         leaves = {footer.schema.column(i).path: i for i in range(footer.num_columns)}
         schema = self.shape.columns_with_meta
         found: dict[str, ColumnStatistics | None] = {}
+        shifted = columns_for_spark(footer)
         for name in columns:
-            if name in uncertain:
+            if name in uncertain or (name.partition(".")[0] in shifted and name not in constants):
                 found[name] = None
             elif name in constants:
                 found[name] = _constant_statistics(constants[name], rows)

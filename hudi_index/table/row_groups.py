@@ -19,8 +19,10 @@ from pyarrow import fs
 from hudi_index.errors import MissingSliceFileError
 from hudi_index.predicate import AllOf, AnyOf, Constraint, Domain, Marker, Never, Range
 from hudi_index.predicate.domain import Bound
+from hudi_index.table.calendar import columns_for_spark, int96_columns, is_as_stored
 from hudi_index.table.damage import naming_table_file
 from hudi_index.table.footer import Footer
+from hudi_index.table.refusals import refuse_columns
 from hudi_index.table.terms import type_of
 
 if TYPE_CHECKING:
@@ -88,11 +90,12 @@ class BaseFileRows:
 
     Raises:
         MissingSliceFileError: the file is gone.
+        TableFileError: it is damaged.
     """
 
     def __init__(self, storage: Storage, shape: TableShape, file_slice: FileSlice) -> None:
-        self._shape, self._slice = shape, file_slice
-        path = file_slice.base_path or ""
+        self._storage, self._shape, self._slice = storage, shape, file_slice
+        self._path = path = file_slice.base_path or ""
         try:
             self._source = _CountedInput(storage.open_input(path))
         except FileNotFoundError as error:
@@ -155,10 +158,19 @@ class BaseFileRows:
         ranges = [] if low is None or high is None else [_between(low, high)]
         return Domain.of(ranges, has_null=found.null_count > 0)
 
+    def refuse_for_spark(self, paths: Sequence[str]) -> None:
+        """Refuse columns whose values only Spark reads right. Raises SliceRefusedError."""
+        columns = columns_for_spark(self._file.metadata, paths) - self._constants.keys()
+        refuse_columns(self._storage, self._slice, columns)
+
     def reads_plainly(self, paths: Sequence[str]) -> bool:
         """Whether the file's columns become the table's by casts that change no value."""
+        int96 = int96_columns(self._file.metadata)
+        known = self._shape.columns_with_meta
         return all(
-            stored is None or _is_plain_cast(stored, type_of(self._shape.columns_with_meta, path))
+            stored is None
+            or _is_plain_cast(stored, type_of(known, path))
+            or (path in int96 and is_as_stored(stored, type_of(known, path), is_int96=True))
             for path in paths
             if path not in self._constants
             for stored in [_stored_type(self._file.schema_arrow, path)]

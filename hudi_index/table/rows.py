@@ -7,40 +7,39 @@ record key. Batches stream: at most the records of the logs are held at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from hudi import HudiReadOptions, HudiTableBuilder
+from hudi import HudiReadOptions
 from pyarrow import fs
 
 from hudi_index.errors import (
     HudiIndexError,
     MissingSliceFileError,
-    TableFileError,
+    SliceRefusedError,
     UnknownColumnError,
-    UnsupportedTableError,
 )
-from hudi_index.storage_errors import shortened
+from hudi_index.table.calendar import columns_for_spark, has_times, int96_columns, is_as_stored
 from hudi_index.table.damage import naming_table_file
 from hudi_index.table.footer import Footer, footer_statistics, row_count_of
-from hudi_index.table.readers import SliceReader, slice_reader_of
+from hudi_index.table.opening import READ_OPTIONS, open_reader
+from hudi_index.table.readers import ReaderChoice, SliceReader, slice_reader_of
 from hudi_index.table.record_keys import RECORD_KEY, record_keys_of
+from hudi_index.table.refusals import failure_of, is_of_hudi_rs, refusal_of, refuse_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from hudi import HudiFileGroupReader
 
     from hudi_index.storage import Storage
     from hudi_index.table.footer import ColumnStatistics
-    from hudi_index.table.readers import ReaderChoice
     from hudi_index.table.shape import TableShape
-    from hudi_index.table.slices import FileGroupId, FileSlice
+    from hudi_index.table.slices import FileGroupId, FileSlice, SliceIdentity
 
 __all__ = ["ROW_POSITION", "SliceRows", "TableReader"]
 
@@ -48,9 +47,6 @@ ROW_POSITION = "_row_position"
 """Column of a row's position in its slice."""
 
 _BATCH_ROWS = 65_536
-# Spark's default. Where a base file holds a key twice, hudi-rs without positions updates one of the two
-# rows only.
-_READ_OPTIONS = {"hoodie.merge.use.record.positions": "true"}
 
 
 @dataclass(frozen=True)
@@ -61,6 +57,12 @@ class TableReader:
     shape: TableShape
     state: str
     """Names the timeline's state, so that a process never reads with a timeline older than the slice."""
+    instant: str | None = None
+    """Log records of later commits are left out, whatever the timeline is when a process opens the table."""
+    delta_commits: frozenset[str] | None = None
+    """Those that count, where log files don't tell (version 6); None where they do."""
+    refused: Mapping[SliceIdentity, str] = field(default_factory=dict, hash=False)
+    """Slices that hudi-rs was seen to refuse, and why: they are for Spark."""
 
     def rows(self, file_slice: FileSlice, columns: Sequence[str] | None = None) -> SliceRows:
         """The rows of a slice, current or not, with these columns (all data columns by default).
@@ -94,60 +96,71 @@ class TableReader:
         raise UnknownColumnError(column=name, known=self.shape.schema.columns.names)
 
     def choice_of(self, file_slice: FileSlice) -> ReaderChoice:
-        """Who reads a slice, and why not hudi-rs if it is Spark."""
-        return slice_reader_of(self.shape, file_slice)
+        """Who reads a slice, as far as is known before, and why not hudi-rs if it is Spark."""
+        seen = self.refused.get(file_slice.identity) if self.refused else None
+        return ReaderChoice(SliceReader.SPARK, seen) if seen else slice_reader_of(self.shape, file_slice)
 
     def _refuse_if_for_spark(self, file_slice: FileSlice) -> None:
         choice = self.choice_of(file_slice)
-        if choice.reader is SliceReader.SPARK:
-            raise UnsupportedTableError(
-                uri=self.storage.uri, reason=f"its rows can only be read through Spark: {choice.reason}"
-            )
+        if choice.reason is not None:
+            raise refusal_of(self.storage, file_slice, choice.reason)
 
     def _stream(self, file_slice: FileSlice, projection: Sequence[str]) -> Iterator[pa.RecordBatch]:
         self._refuse_changed_logs(file_slice)
-        reader = self._open_reader(file_slice.as_of)
-        asked = HudiReadOptions(projection=list(projection), hudi_options=_READ_OPTIONS).with_batch_size(
+        self._refuse_other_calendar(file_slice, projection)
+        asked = HudiReadOptions(projection=list(projection), hudi_options=READ_OPTIONS).with_batch_size(
             _BATCH_ROWS
         )
         try:
+            reader = self._open_reader(file_slice.as_of or self.instant)
             # An empty base path is how hudi-rs takes a slice of logs only.
             yield from reader.read_file_slice_from_paths_stream(
                 file_slice.base_path or "", list(file_slice.log_paths), asked
             )
-        except HudiIndexError:
-            raise
-        except Exception as error:
+        except BaseException as error:
+            if isinstance(error, HudiIndexError) or not is_of_hudi_rs(error):
+                raise
             self._refuse_missing_files(file_slice)
-            raise self._damage_of(file_slice, error) from error
+            raise failure_of(self.storage, file_slice, error) from error
+        # Again: a restore takes records back by writing to a log.
+        self._refuse_changed_logs(file_slice)
 
-    def _damage_of(self, file_slice: FileSlice, error: Exception) -> TableFileError:
-        """What hudi-rs could not read, which it does not name."""
-        if file_slice.base_path is not None:
-            row_count_of(self.storage, file_slice.base_path)  # names the base file if it is to blame
-        names = ", ".join(map(self.storage.uri_of, file_slice.log_paths or file_slice.paths))
-        return TableFileError(path=names, reason=f"hudi-rs can't read it ({shortened(str(error))})")
+    def _stream_base(
+        self, file_slice: FileSlice, path: str, projection: Sequence[str]
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of a slice that is a base file.
 
-    def _stream_base(self, path: str, projection: Sequence[str]) -> Iterator[pa.RecordBatch] | None:
-        """The rows of a base file as they stand there; None unless its columns have the table's types.
-
-        Nothing is merged then and nothing converted, and pyarrow opens a file in half the time.
+        As they stand there, if its columns have the table's types: pyarrow opens a file in half the time.
         """
         try:
             with naming_table_file(self.storage, path):
-                file = pq.ParquetFile(self.storage.open_input(path))
+                source = self.storage.open_input(path)
+                file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
         except FileNotFoundError:
-            return None  # hudi-rs finds it missing as well, and the error is made there
+            self._refuse_missing_files(file_slice)
+            raise
         stored, known = file.schema_arrow, self.shape.columns_with_meta
+        int96 = int96_columns(file.metadata)
         for name in projection:
             places = stored.get_all_field_indices(name)
-            if "." in name or len(places) != 1 or stored.field(places[0]).type != known.field(name).type:
-                return None
-        return self._named(path, file.iter_batches(_BATCH_ROWS, columns=list(projection), use_threads=False))
-
-    def _named(self, path: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            is_plain = "." not in name and len(places) == 1
+            if not is_plain or not is_as_stored(
+                stored.field(places[0]).type, known.field(name).type, is_int96=name in int96
+            ):
+                yield from self._stream(file_slice, projection)
+                return
+        refuse_columns(self.storage, file_slice, columns_for_spark(file.metadata, projection))
         with naming_table_file(self.storage, path):
-            yield from batches
+            yield from file.iter_batches(_BATCH_ROWS, columns=list(projection), use_threads=False)
+
+    def _refuse_other_calendar(self, file_slice: FileSlice, projection: Sequence[str]) -> None:
+        # Which of two records stands is decided by the ordering fields.
+        columns = [*projection, *(self.shape.config.ordering_fields if file_slice.log_files else ())]
+        if file_slice.base_path is not None and has_times(self.shape.columns_with_meta, columns):
+            footer = self.footer(file_slice).metadata
+            refuse_columns(self.storage, file_slice, columns_for_spark(footer, columns))
+            unread = int96_columns(footer).intersection(columns)
+            refuse_columns(self.storage, file_slice, unread, "INT96, of which hudi-rs reads some wrong")
 
     def _open_reader(self, as_of: str | None) -> HudiFileGroupReader:
         table = {}
@@ -155,7 +168,9 @@ class TableReader:
             # hudi-rs refuses tables without their partition columns, but reads the other columns right.
             table["hoodie.internal.skip.config.validation"] = "true"
         storage = tuple(sorted(self.storage.options.items()))
-        return _open_reader(self.storage.uri, storage, tuple(table.items()), self.state, as_of)
+        return open_reader(
+            self.storage.uri, storage, tuple(table.items()), self.state, as_of, self.delta_commits
+        )
 
     def losses(self, slices: Iterable[FileSlice]) -> dict[FileGroupId, MissingSliceFileError]:
         """Which of some slices can't be read any more, and why; one request to the storage for all."""
@@ -226,13 +241,18 @@ class SliceRows:
         """Stream the rows in order of their positions.
 
         Raises:
-            UnsupportedTableError: only Spark can read the slice.
+            SliceRefusedError: only Spark can read the slice.
             MissingSliceFileError: a file of the slice is gone, or is no longer what it was.
+            TableFileError: a file of the slice is damaged.
         """
         table = self.table
         table._refuse_if_for_spark(self.file_slice)
         constants: dict[str, Any] = {**table.shape.partitions.values_of(self.file_slice.group.partition_path)}
-        yield from self._positioned(self._merged(self._projection_without(constants)), constants)
+        try:
+            yield from self._positioned(self._merged(self._projection_without(constants)), constants)
+        except SliceRefusedError as error:
+            # Even if its base file alone was refused: this slice is what others know.
+            raise refusal_of(table.storage, self.file_slice, error.reason) from error
 
     def arranged(self, rows: Iterable[pa.RecordBatch], extra: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """The same for rows that Hudi on Spark merged, given in its order of reading.
@@ -271,8 +291,7 @@ class SliceRows:
     def _merged(self, projection: list[str]) -> Iterator[pa.RecordBatch]:
         base_path = self.file_slice.base_path
         if not self.file_slice.log_files and base_path is not None:
-            plain = self.table._stream_base(base_path, projection)
-            yield from self.table._stream(self.file_slice, projection) if plain is None else plain
+            yield from self.table._stream_base(self.file_slice, base_path, projection)
             return
         batches = self.table._stream(self.file_slice, projection)
         yield from self._ordered(batches, self._base_keys())
@@ -361,19 +380,3 @@ def _positions(start: int, count: int) -> pa.Array[Any]:
 
 def _as_type(array: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:
     return array if array.type == kind else pc.cast(array, kind)
-
-
-@lru_cache(maxsize=16)
-def _open_reader(
-    uri: str,
-    storage_options: tuple[tuple[str, str], ...],
-    table_options: tuple[tuple[str, str], ...],
-    state: str,  # noqa: ARG001  one more key of the cache
-    as_of: str | None,
-) -> HudiFileGroupReader:
-    # Through the table, not HudiFileGroupReader(uri): only then hudi-rs leaves out the blocks of
-    # uncommitted delta commits that a version-6 log file may hold.
-    builder = HudiTableBuilder.from_base_uri(uri).with_storage_options(dict(storage_options))
-    table = builder.with_hudi_options(dict(table_options)).build()
-    asked = HudiReadOptions(hudi_options=_READ_OPTIONS)
-    return table.create_file_group_reader_with_options(asked.with_as_of_timestamp(as_of) if as_of else asked)

@@ -24,7 +24,6 @@ from hudi_index.table.config import TableConfig, TableType
 from hudi_index.table.identities import identity_columns
 from hudi_index.table.listing import assemble_slices, list_partitions
 from hudi_index.table.partitions import PartitionColumns
-from hudi_index.table.readers import ReaderChoice, slice_reader_of
 from hudi_index.table.rows import TableReader
 from hudi_index.table.schema import TableSchema
 from hudi_index.table.shape import TableShape
@@ -32,16 +31,20 @@ from hudi_index.table.timeline import Instant, Timeline
 from hudi_index.table.written import refuse_missing_files
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
     import pyarrow as pa
 
     from hudi_index.storage import Storage
     from hudi_index.table.listing import Listing
-    from hudi_index.table.slices import FileGroupId, FileSlice
+    from hudi_index.table.readers import ReaderChoice
+    from hudi_index.table.slices import FileGroupId, FileSlice, SliceIdentity
 
 __all__ = ["Snapshot"]
 
 _ATTEMPTS = 3
+_FIRST_VERSION_OF_LOGS_BY_COMMIT = 8
 _LOG_WRITERS = frozenset({"deltacommit", "logcompaction", "rollback", "restore"})
 _INSTANT = re.compile(r"\d{14}(\d{3})?")
 
@@ -60,6 +63,8 @@ class Snapshot:
     """The instant asked for, when it is not the latest."""
     listing: Listing | None = field(default=None, repr=False, compare=False)
     """What the slices were made from; None if somebody wrote to the timeline meanwhile."""
+    refused: Mapping[SliceIdentity, str] = field(default_factory=dict, repr=False, compare=False)
+    """Slices that hudi-rs was seen to refuse, and why."""
 
     @classmethod
     def load(cls, storage: Storage, as_of: str | None = None, *, known: Snapshot | None = None) -> Snapshot:
@@ -104,7 +109,7 @@ class Snapshot:
         if not refuse_missing_files(partitions, timeline, as_of):
             return None
         slices = assemble_slices(partitions, timeline, as_of)
-        if config.version < 8 and config.table_type is TableType.MERGE_ON_READ:
+        if config.version < _FIRST_VERSION_OF_LOGS_BY_COMMIT and config.table_type is TableType.MERGE_ON_READ:
             slices = _marked_if_unsettled(slices, timeline, later)
         schema = TableSchema.load(timeline, as_of)
         return cls(storage, config, timeline, schema, tuple(slices), as_of, partitions if is_still else None)
@@ -172,13 +177,23 @@ class Snapshot:
     @cached_property
     def reader(self) -> TableReader:
         """What reads the rows of slices, here or in another process."""
-        latest = self.timeline.latest_completed
+        latest, newest = self.timeline.latest_completed, self.timeline.latest_commit
         state = f"{len(self.timeline.commits)}@{latest.completed_time}" if latest else ""
-        return TableReader(self.storage, self.shape, state)
+        instant = newest.requested_time if newest else None
+        commits = None
+        if self.config.version < _FIRST_VERSION_OF_LOGS_BY_COMMIT:
+            commits = frozenset(
+                each.requested_time for each in self.timeline.commits if each.action == "deltacommit"
+            )
+        return TableReader(self.storage, self.shape, state, instant, commits, self.refused)
 
     def slice_reader_of(self, file_slice: FileSlice) -> ReaderChoice:
-        """Who reads a slice, and why not hudi-rs if it is Spark."""
-        return slice_reader_of(self.shape, file_slice)
+        """Who reads a slice, as far as is known before, and why not hudi-rs if it is Spark."""
+        return self.reader.choice_of(file_slice)
+
+    def with_refused(self, refused: Mapping[SliceIdentity, str]) -> Snapshot:
+        """The same, knowing of more slices that hudi-rs refuses."""
+        return replace(self, refused={**self.refused, **refused})
 
 
 def _as_instant(text: str | None, timeline: Timeline) -> str | None:

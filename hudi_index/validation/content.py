@@ -70,7 +70,7 @@ class ContentPlan:
             group
             for group, piece in described.items()
             # What the table lists as it is now is there; only the rest is worth a look at the storage.
-            if (now := state.snapshot.groups.get(group)) is None or now.identity != piece.identity
+            if not found._is_current(piece)
         ]
         found.gone.update(state.snapshot.reader.losses([described[group] for group in readable]))
         groups = sorted(group for group in described if group not in found.gone)
@@ -107,6 +107,7 @@ class ContentPlan:
             ),
             targets=targets,
             expressions=state.expressions(self.definitions),
+            instant=state.snapshot.instant.requested_time if state.snapshot.instant else None,
         )
         pieces = {
             place: piece
@@ -114,7 +115,12 @@ class ContentPlan:
             if (piece := state.view.partitions.get(target.partition, {}).get(target.shard))
         }
         only = self._ends(kinds, self.chosen) if self.is_sample else None
-        return ContentWork(job, pieces, only, self._ends(kinds, self.gone), self._foreign())
+        outdated = frozenset(group for group, piece in self.chosen.items() if not self._is_current(piece))
+        return ContentWork(job, pieces, only, self._ends(kinds, self.gone), self._foreign(), outdated)
+
+    def _is_current(self, piece: FileSlice) -> bool:
+        now = self.state.snapshot.groups.get(piece.group)
+        return now is not None and now.identity == piece.identity
 
     def _ends(self, kinds: Sequence[Any], groups: Collection[FileGroupId]) -> dict[str, frozenset[str]]:
         """How the keys of some file groups end, by partition."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from hudi_index.lifecycle.job import Job, WorkItem
     from hudi_index.lifecycle.runs import Piece
     from hudi_index.metadata_table import FileSlice as MetadataSlice
+    from hudi_index.table import SliceIdentity
 
 __all__ = [
     "CONTENT",
@@ -81,6 +82,14 @@ class ContentWork:
     """By partition the key ends of owners to leave out: their slices can't be read any more."""
     labels: Mapping[str, frozenset[str]]
     """Shared partitions, with the first key parts that belong to indexes which are not checked."""
+    outdated: frozenset[FileGroupId] = frozenset()
+    """File groups whose described slice is not the current one, which is all that Hudi on Spark reads."""
+
+    def with_refused(self, refused: Mapping[SliceIdentity, str]) -> ContentWork:
+        """The same, knowing of more slices that hudi-rs refuses."""
+        reader = self.job.reader
+        reader = replace(reader, refused={**reader.refused, **refused})
+        return replace(self, job=replace(self.job, reader=reader))
 
 
 def rebuilt_rows(work: ContentWork, item: WorkItem) -> Iterator[pa.RecordBatch]:
