@@ -141,7 +141,7 @@ class Asking:
         if index.derived is not None and index.derived.column == constraint.term:
             values = index.derived.of_column(constraint.domain)
             if values is not None:
-                (own,) = index.terms.values()
+                own = next(iter(index.terms.values()))
                 return Constraint(own, values)
             reason = index.derived.steps if isinstance(index.derived.steps, str) else "its values may be any"
             self._refuse(Answer(index.name, constraint.term.text, 0), reason)

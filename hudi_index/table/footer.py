@@ -17,13 +17,13 @@ maximum and null count are certain, and None is given where they are not:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudi_index.errors import MissingSliceFileError
+from hudi_index.predicate.numbers import decimal_of
 from hudi_index.table.calendar import columns_for_spark
 from hudi_index.table.damage import naming_table_file
 from hudi_index.table.partitions import UnreadablePartitionValueError
@@ -221,7 +221,7 @@ def _value_of(raw: Any, column: Any, kind: pa.DataType) -> Any:
     """A bound as a Python value whose order is the column's."""
     if pa.types.is_decimal(kind):
         unscaled = int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else raw
-        return Decimal(unscaled).scaleb(-column.scale)
+        return decimal_of(unscaled, column.scale)
     return raw
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from pyarrow import types
 
+from hudi_index.predicate.numbers import decimal_of
 from hudi_index.predicate.tokens import quoted_name
 
 __all__ = ["column_text", "hostile_values", "literal_of", "neighbours_of"]
@@ -104,8 +105,9 @@ def hostile_values(data_type: Any) -> list[Any]:
         top = 2 ** (data_type.bit_width - 1) - 1
         return [0, -1, 1, top, -top]
     if types.is_decimal(data_type):
-        top = Decimal(10) ** (data_type.precision - data_type.scale) - 1
-        return [Decimal(0), Decimal(1).scaleb(-data_type.scale), top, -top]
+        # Not by arithmetic, which rounds to 28 digits.
+        numbers = (0, 1, 10**data_type.precision - 1, 1 - 10**data_type.precision)
+        return [decimal_of(number, data_type.scale) for number in numbers]
     if types.is_string(data_type):
         return list(_TEXTS)
     if types.is_binary(data_type):
@@ -131,8 +133,9 @@ def neighbours_of(value: Any) -> list[Any]:
             [] if math.isnan(value) else [math.nextafter(value, -math.inf), math.nextafter(value, math.inf)]
         )
     if isinstance(value, Decimal):
-        step = Decimal(1).scaleb(int(value.as_tuple().exponent))
-        return [value - step, value + step]
+        sign, digits, exponent = value.as_tuple()
+        unscaled = int("".join(map(str, digits))) * (-1 if sign else 1)
+        return [decimal_of(unscaled + step, -int(exponent)) for step in (-1, 1)]
     if isinstance(value, str):
         return [value + "a", value[:-1], value + "\0", value.upper()]
     if isinstance(value, bytes):
