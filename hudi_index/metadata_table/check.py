@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from hudi_index.metadata_table.layout import CompletedInstant
     from hudi_index.storage import Storage, StoredFile
 
-__all__ = ["FOLDERS", "TableCheck"]
+__all__ = ["TableCheck"]
 
-FOLDERS = ("", HUDI_FOLDER, TIMELINE, LEDGER)
+_FOLDERS = ("", HUDI_FOLDER, TIMELINE, LEDGER)
 _READERS = 8
 
 
@@ -63,6 +63,8 @@ class TableCheck:
     """What nobody put there."""
     rewritten: dict[str, bytes] = field(default_factory=dict)
     """Files whose content is known, in place of what is there or missing."""
+    misplaced: str | None = None
+    """A file where a folder should be: nothing else was looked at."""
     bad_decisions: list[str] = field(default_factory=list)
     bad_instants: list[str] = field(default_factory=list)
     state: TableState = field(default_factory=TableState)
@@ -84,9 +86,10 @@ class TableCheck:
         if not storage.exists(""):
             return found
         found.exists = True
-        for folder in FOLDERS:
+        for folder in _FOLDERS:
             if storage.exists(folder) and not storage.is_folder(folder):
                 found.damage[folder] = "is a file where a folder should be"
+                found.misplaced = folder
                 return found
         found._check_ledger()
         commits = found._check_timeline()

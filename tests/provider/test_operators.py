@@ -15,6 +15,7 @@ from airflow_hudi_index.operators import (
     HudiCompactIndexesOperator,
     HudiCreateIndexOperator,
     HudiMaintainIndexesOperator,
+    HudiRepairIndexesOperator,
     HudiValidateIndexesOperator,
 )
 from airflow_hudi_index.sensors import HudiCommitSensor, HudiIndexFreshSensor
@@ -213,6 +214,9 @@ def test_commands_are_argument_lists() -> None:
     )
     compact = HudiCompactIndexesOperator(task_id="c", table="/t", partitions=["files"], force="True")
     assert compact.command("/t").arguments == ("--table=/t", "--partition=files", "--force")
+    repair = HudiRepairIndexesOperator(task_id="r", table="/t", check="True")
+    assert repair.command("/t").arguments == ("--table=/t", "--check")
+    assert HudiRepairIndexesOperator(task_id="r", table="/t").command("/t").arguments == ("--table=/t",)
 
 
 def test_only_queries_are_asked() -> None:
