@@ -214,6 +214,7 @@ class TableCheck:
         if view is None:
             return
         named = {stat.path for commit in view.commits for stat in commit.metadata.stats}
+        marked: set[str] = set()
         decided = max((each.state.last_time for each in self.decisions.values()), default="")
         for folder in self.storage.list():
             if folder.name == HUDI_FOLDER:
@@ -223,13 +224,16 @@ class TableCheck:
                 continue
             for file in self.storage.list(folder.name):
                 path = f"{folder.name}/{file.name}"
+                if file.name == PARTITION_METADATA:
+                    marked.add(folder.name)
                 if path in named or file.name == PARTITION_METADATA:
                     continue
                 data = parse_data_file(file.name)
                 # Of a commit under way, or of one that died: the next writer sees to that.
                 if data is None or file.is_folder or not self._is_pending(data.requested_time, decided):
                     self._add_stray(path, file)
-        for name in view.state.shards:
+        # Also of partitions that are no more: one of that name may come again, and would keep it.
+        for name in marked.union(view.state.shards):
             self._check_partition_metadata(name, view)
         self._check_data(view)
 
