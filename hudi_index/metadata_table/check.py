@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from hudi_index.metadata_table.layout import CompletedInstant
     from hudi_index.storage import Storage, StoredFile
 
-__all__ = ["FOLDERS", "TableCheck"]
+__all__ = ["TableCheck"]
 
-FOLDERS = ("", HUDI_FOLDER, TIMELINE, LEDGER)
+_FOLDERS = ("", HUDI_FOLDER, TIMELINE, LEDGER)
 _READERS = 8
 
 
@@ -64,6 +64,8 @@ class TableCheck:
     """What nobody put there."""
     rewritten: dict[str, bytes] = field(default_factory=dict)
     """Files whose content is known, in place of what is there or missing."""
+    misplaced: str | None = None
+    """A file where a folder should be: nothing else was looked at."""
     bad_decisions: list[str] = field(default_factory=list)
     bad_instants: list[str] = field(default_factory=list)
     state: TableState = field(default_factory=TableState)
@@ -85,9 +87,10 @@ class TableCheck:
         if not storage.exists(""):
             return found
         found.exists = True
-        for folder in FOLDERS:
+        for folder in _FOLDERS:
             if storage.exists(folder) and not storage.is_folder(folder):
                 found.damage[folder] = "is a file where a folder should be"
+                found.misplaced = folder
                 return found
         found._check_ledger()
         commits = found._check_timeline()
@@ -212,6 +215,7 @@ class TableCheck:
         if view is None:
             return
         named = {stat.path for commit in view.commits for stat in commit.metadata.stats}
+        marked: set[str] = set()
         decided = max((each.state.last_time for each in self.decisions.values()), default="")
         for folder in self.storage.list():
             if folder.name == HUDI_FOLDER:
@@ -221,13 +225,16 @@ class TableCheck:
                 continue
             for file in self.storage.list(folder.name):
                 path = f"{folder.name}/{file.name}"
+                if file.name == PARTITION_METADATA:
+                    marked.add(folder.name)
                 if path in named or file.name == PARTITION_METADATA:
                     continue
                 data = parse_data_file(file.name)
                 # Of a commit under way, or of one that died: the next writer sees to that.
                 if data is None or file.is_folder or not self._is_pending(data.requested_time, decided):
                     self._add_stray(path, file)
-        for name in view.state.shards:
+        # Also of partitions that are no more: one of that name may come again, and would keep it.
+        for name in marked.union(view.state.shards):
             self._check_partition_metadata(name, view)
         self._check_data(view)
 

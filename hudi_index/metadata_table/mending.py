@@ -19,7 +19,6 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from hudi_index.errors import ConflictError, LeaseHeldError
-from hudi_index.metadata_table.check import FOLDERS
 from hudi_index.metadata_table.cleaning import remove_dead_instants
 from hudi_index.metadata_table.layout import HUDI_FOLDER, PROPERTIES, TIMELINE, parse_completed
 from hudi_index.metadata_table.ledger import REPAIR_ROLE
@@ -50,8 +49,8 @@ def mend(
             ledger.settled_state()
         return found
     now = found
-    while misplaced := [path for path in FOLDERS if path in now.damage and not now.storage.is_folder(path)]:
-        set_aside(misplaced[0])  # a file where a folder should be: nothing below it could be looked at
+    while now.misplaced is not None:
+        set_aside(now.misplaced)  # nothing below it could be looked at
         now = again()
     if now.lost_decisions:
         _mend_ledger(now, ledger, set_aside)

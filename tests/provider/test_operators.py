@@ -15,6 +15,7 @@ from airflow_hudi_index.operators import (
     HudiCompactIndexesOperator,
     HudiCreateIndexOperator,
     HudiMaintainIndexesOperator,
+    HudiRepairIndexesOperator,
     HudiValidateIndexesOperator,
 )
 from airflow_hudi_index.sensors import HudiCommitSensor, HudiIndexFreshSensor
@@ -217,6 +218,9 @@ def test_commands_are_argument_lists() -> None:
     assert lone.command("/t").arguments == ("--table=/t", "--partition=files")
     one = HudiValidateIndexesOperator(task_id="o", table="/t", where="n = 1", indexes="by_n")
     assert one.command("/t").arguments == ("--table=/t", "--where=n = 1", "--index=by_n")
+    repair = HudiRepairIndexesOperator(task_id="r", table="/t", check="True")
+    assert repair.command("/t").arguments == ("--table=/t", "--check")
+    assert HudiRepairIndexesOperator(task_id="r", table="/t").command("/t").arguments == ("--table=/t",)
 
 
 def test_only_queries_are_asked() -> None:

@@ -87,14 +87,19 @@ def test_every_failure_is_json_on_the_last_line(hudi: HudiTable, tmp_path: Path)
     report = _submit("local[1]", "drop.py", *arguments, code=2)
     assert report["kind"] == "NoSuchIndexError"
     assert json.loads(kept.read_text()) == report
-    # What the system refuses: the catalog's folder is a file.
+    # Our fault, or the disk's: the catalog's folder is a file.
     index = hudi.path / ".hoodie" / ".index"
     index.write_text("no folder")
-    report = _submit("local[1]", "drop.py", *arguments, code=2)
-    assert report["kind"] == "StoragePlaceError"
-    assert report["exit_code"] == 2
-    assert index.as_uri() in report["error"]
+    report = _submit("local[1]", "maintain.py", "--table", str(hudi.path), "--report", kept.as_uri(), code=1)
+    assert report["kind"] == "CatalogCorruptError"
+    assert f"hudi-index repair --table {hudi.path}" in report["error"]
     assert report["table"] == str(hudi.path)
+    damaged = [
+        {"path": ".hoodie/.index", "reason": "is a file where a folder should be", "remedy": "made whole"}
+    ]
+    for check, code in ((["--check"], 3), ([], 0)):
+        report = _submit("local[1]", "repair.py", "--table", str(hudi.path), *check, code=code)
+        assert report["damage"] == damaged
 
 
 @pytest.fixture
