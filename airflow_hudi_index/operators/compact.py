@@ -52,7 +52,8 @@ class HudiCompactIndexesOperator(HudiIndexJobOperator):
 
     def command(self, location: str) -> JobCommand:
         """The job."""
-        named = checked_names("partitions", self.partitions) or ()
+        one = isinstance(self.partitions, str)
+        named = checked_names("partitions", [self.partitions] if one else self.partitions) or ()
         chosen = (argument("partition", each) for each in named)
         forced = ("--force",) if self.is_forced else ()
         return JobCommand("compact", "compact.py", (*self.common_arguments(location), *chosen, *forced))

@@ -21,6 +21,7 @@ from hudi_index.errors import (
     IndexesMovedError,
     InvalidDefinitionError,
     SliceRefusedError,
+    StaleExpressionError,
     UserError,
 )
 from hudi_index.jobs import JobReport
@@ -94,12 +95,19 @@ def bring_up_to_date(
     """
     metadata_table = MetadataTable.of(seen.storage)
     metadata_table.create()
-    for _ in range(_ATTEMPTS):
+    attempts = _ATTEMPTS
+    while attempts:
         try:
             return _brought_up_to_date(seen, executor, report, new, replaced(seen))
         except IndexesMovedError:
             # Somebody committed, or a dead one's commit became visible: decide again by what is there now.
-            seen = IndexedState.load(seen.storage, metadata_table)
+            attempts -= 1
+        except StaleExpressionError as error:
+            if error.index in (each.name for each in new):
+                raise
+            # It would not be computed as it was, and must not keep the others behind.
+            _retire(seen.named(error.index), str(error), seen, report)
+        seen = IndexedState.load(seen.storage, metadata_table)
     raise IndexesMovedError(uri=metadata_table.storage.uri)
 
 
@@ -179,12 +187,14 @@ def _retire_unfit(state: IndexedState, report: JobReport) -> bool:
     """Take indexes out of service whose columns changed: their keys no longer mean what they say."""
     unfit = [(each, reason) for each in state.ready() if (reason := state.reason_against(each))]
     for definition, reason in unfit:
-        Catalog(state.storage).change_state(
-            definition.name, IndexState.INVALID, reason, index_id=definition.id
-        )
-        report.notes.append(f"index {definition.name} is invalid: {reason}")
-        log.warning("index %s is invalid: %s", definition.name, reason)
+        _retire(definition, reason, state, report)
     return bool(unfit)
+
+
+def _retire(definition: IndexDefinition, reason: str, state: IndexedState, report: JobReport) -> None:
+    Catalog(state.storage).change_state(definition.name, IndexState.INVALID, reason, index_id=definition.id)
+    report.notes.append(f"index {definition.name} is invalid: {reason}")
+    log.warning("index %s is invalid: %s", definition.name, reason)
 
 
 def _note_abandoned(state: IndexedState, metadata_table: MetadataTable, report: JobReport) -> None:
@@ -274,6 +284,10 @@ def _job(
         for name in sorted(partitions)
         for shard in range(transaction.shards_of(name))
     )
+    computed = [*new, *rebuilt]
+    if any(item.is_changed for item in items) or any(each.is_functional for each in computed):
+        # Otherwise kept ones have nothing to compute: no Spark is needed for them.
+        computed = [*kept, *computed]
     job = Job(
         reader=state.snapshot.reader,
         writer=transaction.writer,
@@ -281,10 +295,7 @@ def _job(
         new_kinds=new_kinds,
         items=tuple(items),
         targets=targets,
-        # Kept ones have nothing to compute where no file group changed.
-        expressions=state.expressions(
-            [*(kept if any(item.is_changed for item in items) else ()), *new, *rebuilt]
-        ),
+        expressions=state.expressions(computed),
         schema_id=state.schema_id,
         index_ids=tuple(each.id for each in (*kept, *new, *rebuilt)),
         instant=state.snapshot.instant.requested_time if state.snapshot.instant else None,

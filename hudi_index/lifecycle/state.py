@@ -121,6 +121,10 @@ class IndexedState:
         ]
         return found if found and not metadata_table.writers() else []
 
+    def named(self, name: str) -> IndexDefinition:
+        """The index of a name that is known to be one."""
+        return next(each for each in self.definitions if each.name == name)
+
     def ready(self) -> list[IndexDefinition]:
         """The indexes that queries may use."""
         return [each for each in self.definitions if each.state is IndexState.READY]

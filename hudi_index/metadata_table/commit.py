@@ -26,8 +26,11 @@ from hudi_index.metadata_table.commit_metadata import (
     requested_content,
 )
 from hudi_index.metadata_table.layout import (
+    COMPACTION,
+    DELTA_COMMIT,
     LEDGER,
     PARTITION_METADATA,
+    REPLACE_COMMIT,
     CompletedInstant,
     completed_name,
     inflight_name,
@@ -72,9 +75,9 @@ class Transaction:
         self.grant = grant
         self.view = views.load()
         """What the table held when the lease was granted."""
-        if self.view.latest and grant.requested_time <= self.view.latest.completed_time:
+        if later := _later_of_its_role(self.view, grant):
             ledger.abort(grant)
-            reason = f"gave out {grant.requested_time}, but {self.view.latest.file_name} is completed"
+            reason = f"gave out {grant.requested_time}, but {later.file_name} is completed"
             raise TimelineCorruptError(path=storage.uri_of(LEDGER), reason=reason)
         self._storage, self._ledger, self._views = storage, ledger, views
         self._new_shards, self._replaced = dict(new_shards or {}), tuple(replaced)
@@ -212,3 +215,14 @@ class Transaction:
             if (place := (stat.partition, stat.file_id)) in seen:
                 raise ValueError(f"two files for {stat.partition}/{stat.file_id} in one commit")
             seen.add(place)
+
+
+def _later_of_its_role(view: View, grant: Grant) -> CompletedInstant | None:
+    """A commit that can't be later than a lease of its own role. Those of the other role run beside it."""
+    is_compaction = grant.action == COMPACTION
+    for commit in view.commits:
+        instant = commit.instant
+        is_of_role = (instant.action not in (DELTA_COMMIT, REPLACE_COMMIT)) == is_compaction
+        if is_of_role and instant.completed_time >= grant.requested_time:
+            return instant
+    return None

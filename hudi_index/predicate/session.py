@@ -100,7 +100,7 @@ def own_zone_data() -> str | None:
         if Path(folder, "Europe", "Berlin").is_file():
             # Which of the machine's files a zone comes from is known, of which version they are perhaps not.
             try:
-                first = Path(folder, "tzdata.zi").read_text(encoding="ascii").partition("\n")[0]
+                first = Path(folder, "tzdata.zi").read_bytes().partition(b"\n")[0].decode()
             except (OSError, ValueError):
                 return None
             return first.removeprefix(_OWN_VERSION) if first.startswith(_OWN_VERSION) else None

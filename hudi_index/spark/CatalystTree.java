@@ -345,7 +345,7 @@ public final class CatalystTree {
     if (expression instanceof AttributeReference) {
       AttributeReference attribute = (AttributeReference) expression;
       Object name = names == null ? attribute.name() : names.get(Long.valueOf(attribute.exprId().id()));
-      if (name == null || attribute.metadata().contains("__metadata_col")) {
+      if (name == null || attribute.metadata().contains("__file_source_metadata_col")) {
         return null;
       }
       List found = new ArrayList();

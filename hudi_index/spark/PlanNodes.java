@@ -152,7 +152,7 @@ public final class PlanNodes {
     } else if (node instanceof Cast || node instanceof ParseToDate || node instanceof ParseToTimestamp) {
       describeCast((Expression) node, found);
     } else if (node instanceof AttributeReference) {
-      found.put("is_hidden", Boolean.valueOf(((AttributeReference) node).metadata().contains("__metadata_col")));
+      found.put("is_hidden", Boolean.valueOf(((AttributeReference) node).metadata().contains("__file_source_metadata_col")));
     } else if (node instanceof AggregateFunction) {
       describeInputs((AggregateFunction) node, found);
     }

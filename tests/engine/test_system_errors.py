@@ -17,7 +17,7 @@ import pytest
 
 from hudi_index.cli import main
 from hudi_index.engine import IndexedTable
-from hudi_index.errors import NoSuchTableError, TableFileError
+from hudi_index.errors import CatalogCorruptError, NoSuchTableError, TableFileError
 from hudi_index.storage import Storage
 from hudi_index.storage_errors import (
     StorageDeniedError,
@@ -337,7 +337,7 @@ def test_link_to_a_folder_around_it_is_an_error_and_no_endless_list(table: Fabri
 
 def test_file_where_a_folder_should_be_is_no_lost_race(table: Fabricated) -> None:
     (table.path / ".hoodie/.index").write_text("in the way")
-    with pytest.raises(StoragePlaceError, match=r"\.index"):
+    with pytest.raises(CatalogCorruptError, match=r"\.index.*hudi-index repair"):
         IndexedTable.open(table.path).sql("CREATE INDEX by_n ON t (n)")
 
 

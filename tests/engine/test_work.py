@@ -54,8 +54,9 @@ def test_first_plan_opens_no_data_file_and_decodes_one_row_group_per_partition_a
     assert work.data_files == set()
     asked = ["column_stats", "files", "partition_stats", "record_index", "secondary_index_by_id"]
     assert sorted(work.index_partitions) == asked
-    # Properties, timeline and commit of the table; catalog, ledger and files of the index.
-    assert (len(work.opened) <= 15, work.listed <= 3) == (True, True), work
+    # Properties, timeline and commit of the table, that once more for the files it names; catalog, ledger and
+    # files of the index.
+    assert (len(work.opened) <= 16, work.listed <= 3) == (True, True), work
     with counted() as again:
         assert table.plan("id = 'k7-3' AND n >= 700").kept == 1
     assert again.row_groups == []
@@ -133,7 +134,8 @@ def test_maintenance_of_one_file_group_opens_its_two_files(size: int, tmp_path: 
     assert work.data_files == {name, name.replace(T2, T1)}
     # Statistics of a partition are merged anew from those of all its file groups.
     assert set(work.index_partitions) <= {"files", "column_stats", "partition_stats"}
-    assert (len(work.opened) <= 37, work.listed <= 28, work.bytes_read < 130_000) == (True, True, True), work
+    # A listing for each folder of the index: what dead writers left there is swept.
+    assert (len(work.opened) <= 37, work.listed <= 34, work.bytes_read < 130_000) == (True, True, True), work
     # What was matched before the index moved on is matched again: the slice is another one now.
     assert plan(store, files.storage, "n = 705", snapshot=snapshot).kept == 1
     assert plan(store, files.storage, "n = 1000705", snapshot=snapshot).kept == 1

@@ -6,16 +6,20 @@ nothing of the settings that an expression was analysed under. Trees cross whole
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.sql.types import IntegerType
 
 from hudi_index import IndexedTable
-from hudi_index.errors import InvalidDefinitionError, UnsupportedExpressionError
+from hudi_index.catalog import Catalog
+from hudi_index.errors import InvalidDefinitionError, RefusedTextError, UnsupportedExpressionError
 from hudi_index.spark import last_plans, read_indexed
 
 if TYPE_CHECKING:
@@ -95,12 +99,15 @@ def ids(frame: DataFrame) -> list[str]:
     return sorted(row[0] for row in frame.select("id").collect())
 
 
-def compared(spark: SparkSession, path: str, text: Any) -> tuple[list[str], int]:
-    """The rows, the same with and without indexes, and how many file slices were left out."""
+def compared(spark: SparkSession, path: str, text: str, *, is_given: bool = True) -> tuple[list[str], int]:
+    """The rows, the same with and without indexes, and how many file slices were left out.
+
+    As a filter of a query, and as a text that is given, unless that may not be.
+    """
     wanted = ids(full(spark, path).where(text))
     assert ids(read_indexed(spark, path, strict=True).where(text)) == wanted, text
     plan = last_plans(1)[0]
-    if isinstance(text, str):
+    if is_given:
         assert ids(read_indexed(spark, path, where=text, strict=True)) == wanted, text
     return wanted, plan.total - plan.kept
 
@@ -145,11 +152,13 @@ def test_function_that_hides_a_built_in_one_is_not_the_indexed_one(spark: SparkS
     table, other = IndexedTable.open(path), spark.newSession()
     other.udf.register("size", lambda values: 3, IntegerType())
     other.udf.register("of_my_own", lambda values: 3, IntegerType())
-    rows, left_out = compared(other, path, "size(arr) = 3")
+    rows, left_out = compared(other, path, "size(arr) = 3", is_given=False)
     assert (len(rows), left_out) == (ROWS, 0)
+    with pytest.raises(RefusedTextError, match="PythonUDF"):
+        read_indexed(other, path, where="size(arr) = 3")
     # Maintenance goes on computing the indexed one.
     table.sql("REBUILD INDEX sizes ON t", spark=other)
-    with pytest.raises(UnsupportedExpressionError, match="Cannot resolve function"):
+    with pytest.raises(UnsupportedExpressionError, match="none of the built-in functions"):
         table.sql("CREATE INDEX other ON t USING column_stats (of_my_own(arr))", spark=other)
     rows, left_out = compared(spark, path, "size(arr) = 3")
     assert len(rows) < ROWS
@@ -182,3 +191,28 @@ def test_expression_is_matched_by_the_zone_that_its_tree_names(spark: SparkSessi
     rows, left_out = compared(spark, path, "hour(at) = 5")
     assert rows
     assert left_out == 0
+
+
+def test_index_that_would_be_computed_otherwise_is_retired_alone_and_comes_back(
+    spark: SparkSession, path: str, tmp_path: Path
+) -> None:
+    copy = tmp_path / "t"
+    shutil.copytree(path, copy)
+    table = IndexedTable.open(str(copy))
+    catalog = Catalog(table.storage)
+    for name, meaning in {"sizes": None, "hours": {"zone_data": "1999a"}}.items():
+        old = catalog.load().definition_of(name)
+        assert old.meaning is not None
+        changed = replace(old, meaning=None if meaning is None else replace(old.meaning, **meaning))
+        catalog.put_back(changed, index_id=old.id)
+    assert compared(spark, str(copy), "size(arr) = 3")[1] == 0
+    assert "REBUILD INDEX sizes" in last_plans(1)[0].explain()
+    assert compared(spark, str(copy), "s = 'zz'")[1] == 18
+    report = table.sql("REBUILD INDEX sizes ON t", spark=spark)
+    assert any("hours is invalid" in note and "1999a" in note for note in report.notes)
+    states = {each.name: each.state.value for each in table.indexes()}
+    assert states == {"stats": "ready", "sizes": "ready", "hours": "invalid"}
+    assert compared(spark, str(copy), "size(arr) = 3")[1] > 0
+    table.sql("REBUILD INDEX hours ON t", spark=spark)
+    with settings(spark, {_ZONE: "Europe/Berlin"}):
+        assert compared(spark, str(copy), "hour(at) = 5")[1] > 0

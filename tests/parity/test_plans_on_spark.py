@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -184,6 +185,9 @@ def test_plan_explains_what_each_index_said_and_skips_what_it_cannot_use(
     assert broken.kept == 3
     assert "it can't be read" in broken.explain()
     (hudi.path / ".hoodie/.index/index.json").write_text("{")
+    assert IndexedTable.open(hudi.path).plan("n > 1000").kept == 0
+    # Its history stands in for it, while there is one.
+    shutil.rmtree(hudi.path / ".hoodie/.index/history")
     blind = IndexedTable.open(hudi.path).plan("n > 1000")
     assert blind.kept == 3
     assert "index.json" in blind.explain()
