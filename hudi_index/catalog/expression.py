@@ -80,7 +80,11 @@ def parse_expression_tokens(text: str, tokens: Sequence[Token], *, end: int) -> 
         columns.setdefault(name.lower(), name)
     if not columns:
         raise UnsupportedExpressionError(expression=source, reason="it reads no column")
-    is_column = all(is_name(token, text) or token.token_type == TokenType.DOT for token in tokens)
+    # Names and dots by turns: `not b` and `d is null` are words alone as well.
+    is_column = len(tokens) % 2 == 1 and all(
+        token.token_type == TokenType.DOT if place % 2 else is_name(token, text)
+        for place, token in enumerate(tokens)
+    )
     return IndexExpression(canonical, tuple(columns.values()), is_column)
 
 

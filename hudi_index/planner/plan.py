@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from hudi_index.metadata_table import MetadataTable
     from hudi_index.planner.covered import Mask
     from hudi_index.predicate import Calendar, Filters, Schema, Tree
+    from hudi_index.predicate.expression import Expression
     from hudi_index.storage import Storage
 
 __all__ = ["Answer", "ScanPlan", "files_to_query", "plan"]
@@ -108,13 +109,25 @@ def plan(
         if isinstance(predicate, str):
             text = predicate
             schema = with_expressions(schema, coverage.expression_types, coverage.expression_names)
-            condition = bind(parse_predicate(text, time_zone=session.zone), schema)
+            parsed = parse_predicate(text, time_zone=session.zone)
+            condition = bind(parsed, schema)
+            rows = _of_columns(parsed, condition, schema)
         else:
             text, condition = predicate.text, predicate.bound(schema, coverage.expression_trees)
+            rows = condition
         tree = calendar.widened(tree_of(condition, time_zone=session.zone))
     with _timed(seconds, "indexes"):
         found = _planned(text, tree, snapshot, Asking(coverage, calendar))
-    return replace(found, condition=condition, unusable=coverage.unusable, seconds=seconds)
+    return replace(found, condition=rows, unusable=coverage.unusable, seconds=seconds)
+
+
+def _of_columns(parsed: Expression, bound: Expression, schema: Schema) -> Expression:
+    """A predicate as whoever has the rows asks it: of columns, whatever expressions are indexed."""
+    try:
+        return bind(parsed, replace(schema, expressions={}, names={}))
+    except UnknownColumnError:
+        # It calls an expression by the name of its index.
+        return bound
 
 
 def files_to_query(

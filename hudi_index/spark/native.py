@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from pyspark.errors import PySparkException
-
 from hudi_index.catalog import CreateIndex, parse_statement
 from hudi_index.catalog.definition import check_name
 from hudi_index.errors import HudiIndexError, InvalidOptionError, UserError
@@ -22,6 +20,7 @@ from hudi_index.jobs import JobReport
 from hudi_index.lifecycle.native_status import METADATA, native_status
 from hudi_index.predicate.tokens import quoted_name
 from hudi_index.spark import gate
+from hudi_index.spark.failures import SPARK_FAILURES, first_line
 from hudi_index.spark.parity import (
     ORACLE,
     compare_predicates,
@@ -181,8 +180,8 @@ class NativeIndexes:
         with session_settings(self.spark, {**_LOCK, **self.options, **(settings or {})}):
             try:
                 return self.spark.sql(statement).collect()
-            except PySparkException as error:
-                raise UserError(f"Hudi refuses {statement!r}: {str(error).splitlines()[0]}") from error
+            except SPARK_FAILURES as error:
+                raise UserError(f"Hudi refuses {statement!r}: {first_line(error)}") from error
 
     @contextmanager
     def _table(self) -> Iterator[str]:
@@ -258,7 +257,7 @@ class NativeIndexes:
                     self._files(query, settings) for settings in (_OFF, _ON)
                 )
                 result.seconds = round((time.perf_counter() - started) / len(asked), 3)
-        except (PySparkException, HudiIndexError):
+        except (*SPARK_FAILURES, HudiIndexError):
             return {}
         return found if self._slices() == before else {}
 
@@ -271,8 +270,8 @@ class NativeIndexes:
                 skipping, full = (self._answer(query, request, settings) for settings in (_ON, _OFF))
                 found = compare_rows(skipping, full, limit=request.limit)
                 counts = [self._files(query, settings) for settings in (_OFF, _ON)]
-            except (PySparkException, HudiIndexError) as error:
-                result.result, result.reason = FAILED, str(error).splitlines()[0]
+            except (*SPARK_FAILURES, HudiIndexError) as error:
+                result.result, result.reason = FAILED, first_line(error)
                 break
             if self._slices() != before:
                 continue

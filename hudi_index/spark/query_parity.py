@@ -10,11 +10,10 @@ import time
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from pyspark.errors import PySparkException
-
 from hudi_index.catalog import Catalog
 from hudi_index.errors import HudiIndexError, UserError
 from hudi_index.spark import gate
+from hudi_index.spark.failures import SPARK_FAILURES, first_line
 from hudi_index.spark.parity import (
     ORACLE,
     compare_predicates,
@@ -78,7 +77,7 @@ def _together(
         rows = [gate.filtered(frame, query.text) for (frame, _), query in zip(prunings, asked, strict=True)]
         texts = [query.text for query in asked]
         compared = compare_predicates(rows, readings.full, texts, limit=request.limit)
-    except (PySparkException, HudiIndexError):
+    except (*SPARK_FAILURES, HudiIndexError):
         # One of them can't be asked, or a file was cleaned: each by itself will tell.
         return {}
     seconds = (time.perf_counter() - started) / len(asked)
@@ -104,9 +103,9 @@ def _alone(spark: SparkSession, storage: Storage, query: Query, request: Request
             pruned, planner = readings.pruned(query.only)
             mine, oracle = (answer_of(frame, query, request) for frame in (pruned, readings.full))
             found = compare_rows(mine, oracle, limit=request.limit)
-        except (PySparkException, HudiIndexError) as error:
+        except (*SPARK_FAILURES, HudiIndexError) as error:
             # Files may have been cleaned under the query: look again, once.
-            result.result, result.reason = FAILED, str(error).splitlines()[0]
+            result.result, result.reason = FAILED, first_line(error)
             if attempt + 1 < _ATTEMPTS and not isinstance(error, UserError):
                 continue
             break

@@ -80,8 +80,8 @@ def test_one_text_is_no_list(tmp_path: Path) -> None:
     table = str(fabricated(tmp_path / "t").path)
     with pytest.raises(AirflowFailException, match="'indexes' = 'by_n'"):
         HudiIndexFreshSensor(task_id="s", table=table, indexes="by_n").execute({})  # type: ignore[arg-type]
-    compact = HudiCompactIndexesOperator(task_id="c", table=table, partitions="files")  # type: ignore[arg-type]
-    with pytest.raises(InvalidOptionError, match="'partitions' = 'files'"):
+    compact = HudiCompactIndexesOperator(task_id="c", table=table, partitions=5)  # type: ignore[arg-type]
+    with pytest.raises(InvalidOptionError, match="'partitions' = 5"):
         compact.command(table)
     with pytest.raises(InvalidOptionError, match="'force' = 'perhaps'"):
         HudiCompactIndexesOperator(task_id="c", table=table, force="perhaps").command(table)

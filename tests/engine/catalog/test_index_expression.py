@@ -64,7 +64,12 @@ def test_expression_after_canonicalisation_means_the_same(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "is_column"), [("a.b", True), ("(`a b`)", True), ("upper(a)", False), ("-a", False)]
+    ("text", "is_column"),
+    [
+        *(("a.b", True), ("(`a b`)", True), ("upper(a)", False), ("-a", False)),
+        *((text, False) for text in ("not b", "not a.b", "d is null", "b and c", "a div b", "x.a div y.b")),
+        *((text, False) for text in ("a like b", "a between b and c", "case a when b then c end")),
+    ],
 )
 def test_expression_that_is_a_mere_column_says_so(text: str, is_column: bool) -> None:
     assert parse_expression(text).is_column is is_column
