@@ -189,7 +189,6 @@ PAINS = [
         "people",
         "date_trunc('HOUR', seen) = TIMESTAMP'2024-01-03 02:00:00'",
         1,
-        can_scan=False,
     ),
     Pain("A11-null-in-a-secondary-index", "people", "name IS NULL", 1),
     Pain("A11-null-safe-equal", "people", "name <=> NULL", 1),
