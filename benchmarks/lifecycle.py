@@ -17,7 +17,7 @@ from tables import COW, LOCK_PROVIDER, MOR, changed_rows, copy_of, kept_table, u
 
 from hudi_index import IndexedTable
 from hudi_index.metadata_table import MetadataTable
-from hudi_index.spark.session import local_session
+from hudi_index.spark.runtime.session import local_session
 from hudi_index.table import Snapshot
 
 if TYPE_CHECKING:

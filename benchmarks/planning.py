@@ -20,9 +20,9 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_index import IndexedTable
+from hudi_index.coverage import files
 from hudi_index.entries import encode_array, join_keys, owner_suffix, shards_of
 from hudi_index.entries.schema import PAYLOADS
-from hudi_index.kinds import files
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.planner import plan
 from hudi_index.storage import Storage
@@ -95,7 +95,6 @@ def look(path: Path, groups: int, entries: int, first: str) -> dict[str, float]:
     """Plans of a new process, one predicate before the other."""
     storage = Storage.open(path)
     snapshot = replace(Snapshot.load(storage), slices=slices_of(groups))
-    _ = snapshot.identities  # part of looking at the table, which every plan of a snapshot shares
     store = MetadataTable.of(storage)
     predicates = {
         "both indexes": f"n BETWEEN 100 AND 1000 AND id IN ('v{20:08d}', 'v{30:08d}')",

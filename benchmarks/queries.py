@@ -20,7 +20,7 @@ from tables import COW, FOLDER, LOCK_PROVIDER, bulk_insert
 
 from hudi_index import IndexedTable
 from hudi_index.spark import last_plans, read_indexed
-from hudi_index.spark.session import local_session
+from hudi_index.spark.runtime.session import local_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hudi_index import IndexedTable, ScanReport
-from hudi_index.spark.session import local_session
+from hudi_index.spark.runtime.session import local_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable

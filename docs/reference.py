@@ -30,7 +30,7 @@ REPORTS = {
     "A job's report": "hudi_index.jobs.JobReport",
     "A table's status": "hudi_index.lifecycle.status.TableStatus",
     "An index's status": "hudi_index.lifecycle.status.IndexStatus",
-    "What a scan read": "hudi_index.planner.ScanReport",
+    "What a scan read": "hudi_index.scan.ScanReport",
 }
 CODES = {
     0: "fine",
@@ -103,7 +103,7 @@ def fields(what: type) -> list[Row]:
 
 def verbs() -> Iterator[str]:
     """The command's verbs and options."""
-    parser: argparse.ArgumentParser = attribute("hudi_index.cli._parser")()
+    parser: argparse.ArgumentParser = attribute("hudi_index.cli.command._parser")()
     yield "Every verb takes " + _options(next(iter(_choices(parser).values())), common=True) + "."
     rows = []
     for name, verb in _choices(parser).items():

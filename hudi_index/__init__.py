@@ -3,16 +3,19 @@
 Each part may import what stands below it, never what stands above or beside it:
 
     cli                    the command `hudi-index`
-    spark                  Spark sessions and executor: the only place with pyspark
+    spark                  sessions, building, reading and validating on Spark: the only place with pyspark
     engine                 IndexedTable, the facade of all below
-    lifecycle | planner    create, maintain, compact, validate, drop | which file groups a query reads
+    validation             proof that the indexes are right, by content and by queries
+    scan                   rows of a plan as Arrow batches
+    lifecycle | planner    create, maintain, compact, repair, drop | which file groups a query reads
     kinds | metadata_table what an index knows about a file group | where its entries are stored
-    entries                keys, values and changes of entries: the words those two share
+    coverage               why no row is lost: which slices the indexes describe
+    entries                keys, values and changes of entries: the words those share
     catalog                index definitions, their states, the SQL that changes them
     table                  a Hudi table as of one instant: file groups, slices, rows
     predicate              what a query asks: expressions, binding, domains
     gate                   what a text that somebody gives may do: ask the table's rows, nothing else
-    storage                files under one root, with atomic create and replace
+    storage | jobs         files under one root, with atomic create and replace | what a job reports
     storage_errors | arguments   what a file system refuses | what a caller may give
     errors                 what can go wrong, by what the caller can do about it
     credentials            what must never be shown
@@ -28,13 +31,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hudi_index.engine import IndexedTable
-    from hudi_index.planner import ScanReport
+    from hudi_index.scan import ScanReport
 
 __all__ = ["IndexedTable", "ScanReport", "__version__"]
 
 __version__ = "0.1.0"
 
-_HOMES = {"IndexedTable": "hudi_index.engine", "ScanReport": "hudi_index.planner"}
+_HOMES = {"IndexedTable": "hudi_index.engine", "ScanReport": "hudi_index.scan"}
 
 
 def __getattr__(name: str) -> Any:

@@ -24,7 +24,8 @@ from hudi_index.errors import UserError
 from hudi_index.gate import check_condition
 from hudi_index.lifecycle import LocalExecutor
 from hudi_index.metadata_table import MetadataTable
-from hudi_index.planner import files_to_query, plan, scan
+from hudi_index.planner import files_to_query, plan
+from hudi_index.scan import scan
 from hudi_index.storage import Storage
 from hudi_index.table import Snapshot, TableConfig, Timeline
 from hudi_index.validation import InProcess, Request, validate
@@ -38,8 +39,9 @@ if TYPE_CHECKING:
     from hudi_index.catalog import IndexDefinition, Statement
     from hudi_index.jobs import JobReport
     from hudi_index.lifecycle import Executor, RepairReport, TableStatus
-    from hudi_index.planner import ScanPlan, ScanReport
+    from hudi_index.planner import ScanPlan
     from hudi_index.predicate import ColumnDomain
+    from hudi_index.scan import ScanReport
     from hudi_index.validation import Checks, ValidationReport
 
 __all__ = ["IndexedTable"]
@@ -240,7 +242,7 @@ def _checks(spark: Any) -> Checks:
     _refuse_no_session(spark)
     if spark is None:
         return InProcess()
-    module = importlib.import_module("hudi_index.spark.validate")
+    module = importlib.import_module("hudi_index.spark.validate.on_spark")
     return cast("Checks", module.OnSpark(spark))
 
 
@@ -260,5 +262,5 @@ def _executor(spark: Any) -> Executor:
     if spark is None:
         return LocalExecutor()
     # By name: the engine must import where there is no pyspark.
-    module = importlib.import_module("hudi_index.spark.small_work")
+    module = importlib.import_module("hudi_index.spark.build.choose_executor")
     return cast("Executor", module.executor_on(spark))

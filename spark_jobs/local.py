@@ -13,7 +13,7 @@ import runpy
 import sys
 
 from hudi_index.spark.job import private_settings, start_session_by
-from hudi_index.spark.session import local_session
+from hudi_index.spark.runtime.session import local_session
 
 
 def _cores(text: str) -> int:

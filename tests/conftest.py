@@ -69,7 +69,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The only Spark session of this process."""
-    from hudi_index.spark.session import SHORT_RUN, local_session
+    from hudi_index.spark.runtime.session import SHORT_RUN, local_session
 
     warehouse = tmp_path_factory.mktemp("warehouse")
     # Two workers that fetch the Hudi bundle at the same time would break each other's copy.

@@ -37,7 +37,7 @@ from hudi_index.catalog.expression import (
 )
 from hudi_index.catalog.hudi_options import expression_text
 from hudi_index.errors import DdlSyntaxError, InvalidOptionError
-from hudi_index.predicate.tokens import Cursor, is_name, raw_of, tokens_of
+from hudi_index.predicate.sql.tokens import Cursor, is_name, raw_of, tokens_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

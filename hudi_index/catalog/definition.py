@@ -38,8 +38,8 @@ from hudi_index.errors import (
     UnknownIndexKindError,
     UserError,
 )
-from hudi_index.predicate.canonical import with_columns
-from hudi_index.predicate.meaning import Meaning
+from hudi_index.predicate.catalyst.meaning import Meaning
+from hudi_index.predicate.sql.canonical import with_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

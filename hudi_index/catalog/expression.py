@@ -1,7 +1,7 @@
 """An index expression: its canonical text, the columns it reads, and what can't be one.
 
-The canonical text and the columns come from `hudi_index.predicate.canonical`, so that an index and a query
-spell the same expression the same way. An index keeps a value per row, so that value must come from the row
+The canonical text and the columns come from `predicate.sql.canonical`, so that an index and a query spell
+the same expression the same way. An index keeps a value per row, so that value must come from the row
 alone and be the same at each look: what else a text holds is refused by the gate, `hudi_index.gate`.
 """
 
@@ -19,13 +19,13 @@ from hudi_index.errors import (
     UnsupportedExpressionError,
 )
 from hudi_index.gate import check_condition
-from hudi_index.predicate.canonical import (
+from hudi_index.predicate.sql.canonical import (
     canonical_text,
     columns_of,
     parsed_expression,
     without_outer_brackets,
 )
-from hudi_index.predicate.tokens import is_name, tokens_of
+from hudi_index.predicate.sql.tokens import is_name, tokens_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hudi_index.errors import InvalidOptionError
-from hudi_index.predicate.tokens import quoted_name
+from hudi_index.predicate.sql.tokens import quoted_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

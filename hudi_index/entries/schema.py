@@ -30,6 +30,7 @@ __all__ = [
     "PayloadType",
     "as_entries",
     "avro_schema_of",
+    "payload_fields",
     "stored_schema",
     "tombstones",
 ]
@@ -123,6 +124,14 @@ def as_entries(entries: pa.Table, partition: str, schema: pa.Schema = ENTRY_SCHE
         else:
             columns.append(pa.nulls(length, field.type))
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def payload_fields(entries: pa.Table, payload: str) -> dict[str, pa.Array[Any]]:
+    """The fields of a payload by name, all null where the payload is."""
+    struct: Any = entries.column(payload).combine_chunks()
+    # Not `field`: what it gives below a null struct is anybody's guess.
+    names = [struct.type.field(place).name for place in range(struct.type.num_fields)]
+    return dict(zip(names, struct.flatten(), strict=True))
 
 
 def tombstones(keys: pa.Array[Any], partition: str) -> pa.Table:

@@ -9,7 +9,7 @@ names of functions are Spark's; a text that Spark and sqlglot might read differe
     words        calls by name
     structure    queries and conditions
 
-What passes is checked again on Spark, as the plan that it becomes: `hudi_index.spark.gate`.
+What passes is checked again on Spark, as the plan that it becomes: `hudi_index.spark.catalyst.gate`.
 """
 
 from hudi_index.gate.structure import check_condition, check_query

@@ -26,7 +26,7 @@ from hudi_index.kinds.partition_stats import PartitionStats
 from hudi_index.kinds.protocol import CoveredGroup, EntryBuilder, IndexKind, Lookup, SliceContext
 from hudi_index.kinds.record_index import RecordIndex
 from hudi_index.kinds.secondary_index import SecondaryIndex, record_keys_of
-from hudi_index.predicate.domain import Term
+from hudi_index.predicate.values.condition import Term
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -26,7 +26,7 @@ from hudi_index.entries.encoding import encode_array, encode_text, key_type
 from hudi_index.entries.keys import owner_suffix
 from hudi_index.entries.schema import KEY, TYPE, PayloadType
 from hudi_index.errors import UnknownColumnError
-from hudi_index.predicate.domain import Term
+from hudi_index.predicate.values.condition import Term
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -44,7 +44,6 @@ __all__ = [
     "is_long",
     "key_parts",
     "owners_of",
-    "payload_fields",
     "shorten",
     "sources_of",
     "values_of",
@@ -180,14 +179,6 @@ def entry_table(
         name, values, struct = payload
         columns[name] = values if isinstance(values, pa.Array) else pa.array(values, struct)
     return pa.table(columns)
-
-
-def payload_fields(entries: pa.Table, payload: str) -> dict[str, pa.Array[Any]]:
-    """The fields of a payload by name, all null where the payload is."""
-    struct: Any = entries.column(payload).combine_chunks()
-    # Not `field`: what it gives below a null struct is anybody's guess.
-    names = [struct.type.field(place).name for place in range(struct.type.num_fields)]
-    return dict(zip(names, struct.flatten(), strict=True))
 
 
 def owners_of(covered: Collection[CoveredGroup]) -> dict[str, FileGroupId]:

@@ -16,7 +16,7 @@ from hudi_index.entries.keys import SEPARATOR, successor
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.errors import UnencodableValueError, UnsupportedTypeError
 from hudi_index.kinds._parts import beginning_of, is_long, shorten
-from hudi_index.predicate.domain import Bound
+from hudi_index.predicate.values.domain import Bound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hudi_index.kinds._parts import Source
-    from hudi_index.predicate.domain import Constraint, Domain
+    from hudi_index.predicate.values.condition import Constraint
+    from hudi_index.predicate.values.domain import Domain
 
 __all__ = ["PartDomain", "PartRange", "asked_of", "part_domain"]
 
@@ -148,7 +149,8 @@ def asked_of(sources: Sequence[Source], constraint: Constraint) -> tuple[Source 
     """The source that a constraint speaks of, and the values it wants; None for what there is not."""
     for source in sources:
         if source.term == constraint.term:
-            return source, part_domain(constraint.domain, source.data_type)
+            domain = constraint.domain
+            return source, None if domain is None else part_domain(domain, source.data_type)
     return None, None
 
 

@@ -18,7 +18,7 @@ from pyarrow import types
 from hudi_index.entries.decoding import decode_text
 from hudi_index.entries.encoding import encode_text, key_type
 from hudi_index.entries.keys import successor
-from hudi_index.kinds._parts import payload_fields
+from hudi_index.entries.schema import payload_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -22,8 +22,8 @@ from pyroaring import BitMap
 from hudi_index.entries.encoding import NULL
 from hudi_index.entries.keys import OWNER_PARTS, SEPARATOR, join_keys, owner_suffix
 from hudi_index.entries.ranges import KeyRange
-from hudi_index.entries.schema import KEY, PAYLOADS, PayloadType
-from hudi_index.kinds._parts import CUT, entry_table, key_parts, owners_of, payload_fields, values_of
+from hudi_index.entries.schema import KEY, PAYLOADS, PayloadType, payload_fields
+from hudi_index.kinds._parts import CUT, entry_table, key_parts, owners_of, values_of
 from hudi_index.kinds._ranges import asked_of
 from hudi_index.kinds.protocol import Lookup
 from hudi_index.table.rows import ROW_POSITION
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from hudi_index.kinds._parts import Source
     from hudi_index.kinds.protocol import CoveredGroup, SliceContext
-    from hudi_index.predicate.domain import Constraint
+    from hudi_index.predicate.values.condition import Constraint
     from hudi_index.table.slices import FileGroupId
 
 __all__ = ["Bitmap", "negated"]

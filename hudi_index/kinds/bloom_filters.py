@@ -23,8 +23,8 @@ from xxhash import xxh3_64_intdigest as digest_of
 
 from hudi_index.entries.keys import OWNER_PARTS, SEPARATOR, owner_suffix
 from hudi_index.entries.ranges import KeyRange
-from hudi_index.entries.schema import KEY, PAYLOADS, PayloadType
-from hudi_index.kinds._parts import entry_table, key_parts, owners_of, payload_fields, values_of
+from hudi_index.entries.schema import KEY, PAYLOADS, PayloadType, payload_fields
+from hudi_index.kinds._parts import entry_table, key_parts, owners_of, values_of
 from hudi_index.kinds._ranges import PartDomain, asked_of
 from hudi_index.kinds.protocol import Lookup
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from hudi_index.kinds._parts import Source
     from hudi_index.kinds.protocol import CoveredGroup, SliceContext
-    from hudi_index.predicate.domain import Constraint
+    from hudi_index.predicate.values.condition import Constraint
     from hudi_index.table.slices import FileGroupId
 
 __all__ = ["BloomFilters"]

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from hudi_index.kinds._parts import Source
     from hudi_index.kinds.protocol import CoveredGroup, SliceContext
-    from hudi_index.predicate.domain import Constraint
+    from hudi_index.predicate.values.condition import Constraint
     from hudi_index.table.footer import ColumnStatistics
     from hudi_index.table.slices import FileGroupId
 

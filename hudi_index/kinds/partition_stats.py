@@ -31,8 +31,8 @@ from hudi_index.entries.keys import (
     split_key,
 )
 from hudi_index.entries.ranges import KeyRange
-from hudi_index.entries.schema import KEY, PAYLOADS, PayloadType
-from hudi_index.kinds._parts import entry_table, payload_fields
+from hudi_index.entries.schema import KEY, PAYLOADS, PayloadType, payload_fields
+from hudi_index.kinds._parts import entry_table
 from hudi_index.kinds._ranges import asked_of
 from hudi_index.kinds._statistics import PAYLOAD, Statistics, excluding, merged, read_statistics
 from hudi_index.kinds.protocol import Lookup
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from hudi_index.kinds._parts import Source
     from hudi_index.kinds.protocol import CoveredGroup
-    from hudi_index.predicate.domain import Constraint
+    from hudi_index.predicate.values.condition import Constraint
     from hudi_index.table.slices import FileGroupId
 
 __all__ = ["PartitionStats"]

@@ -22,13 +22,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from hudi_index.coverage.covered import CoveredGroup
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     import pyarrow as pa
 
     from hudi_index.entries.ranges import KeyRange
-    from hudi_index.predicate.domain import Constraint
+    from hudi_index.predicate.values.condition import Constraint
     from hudi_index.table.slices import FileGroupId
 
 __all__ = ["CoveredGroup", "EntryBuilder", "IndexKind", "Lookup", "SliceContext"]
@@ -41,15 +43,6 @@ class SliceContext:
     group: FileGroupId
     number: int
     """A short name of the file group, given by the `files` partition and never used again for another."""
-
-
-@dataclass(frozen=True, slots=True)
-class CoveredGroup:
-    """A file group whose current slice is the one that the entries describe."""
-
-    group: FileGroupId
-    number: int
-    row_count: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,8 @@ from hudi_index.kinds._numbers import without_entry
 from hudi_index.kinds._parts import Source, entry_table, key_parts, values_of
 from hudi_index.kinds._ranges import part_domain
 from hudi_index.kinds.protocol import Lookup
-from hudi_index.predicate.domain import Domain, Range, Term
+from hudi_index.predicate.values.condition import Term
+from hudi_index.predicate.values.domain import Domain, Range
 from hudi_index.table.record_keys import RECORD_KEY
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
     from hudi_index.kinds._ranges import PartDomain
     from hudi_index.kinds.protocol import CoveredGroup, SliceContext
-    from hudi_index.predicate.domain import Constraint
+    from hudi_index.predicate.values.condition import Constraint
     from hudi_index.table.slices import FileGroupId
 
 __all__ = ["COMMIT_TIME", "RecordIndex"]
@@ -128,6 +129,8 @@ class RecordIndex:
 
     def _asked(self, constraint: Constraint) -> PartDomain | None:
         domain = constraint.domain
+        if domain is None:
+            return None
         if constraint.term == Term(RECORD_KEY):
             return part_domain(domain, pa.string())
         # A field that is null, if a table lets it be, has a record key that is not.

@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from hudi_index.catalog import Catalog, IndexState, Kind
+from hudi_index.coverage import files
 from hudi_index.entries import SEPARATOR, encode_text
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.entries.schema import KEY
@@ -22,7 +23,6 @@ from hudi_index.errors import (
     UserError,
 )
 from hudi_index.jobs import JobReport
-from hudi_index.kinds import files
 from hudi_index.lifecycle.maintain import bring_up_to_date, described
 from hudi_index.lifecycle.mending import mended_if_damaged
 from hudi_index.lifecycle.partitions import partitions_of

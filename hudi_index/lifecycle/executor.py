@@ -1,7 +1,7 @@
 """Runs a job: the contract, and a way to do it in this process.
 
 `LocalExecutor` needs no Spark. It holds all changes in memory, so it is for small tables and for tests;
-results are the same as Spark's (hudi_index.spark.executor), which spills.
+results are the same as Spark's (hudi_index.spark.build.executor), which spills.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hudi_index.lifecycle.runs import Piece
     from hudi_index.metadata_table import FileSlice as MetadataSlice
     from hudi_index.metadata_table import ShardWriter, WriteStat
-    from hudi_index.predicate.meaning import Meaning
+    from hudi_index.predicate.catalyst.meaning import Meaning
     from hudi_index.predicate.session import Settings
     from hudi_index.table import SliceIdentity
 

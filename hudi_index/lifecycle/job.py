@@ -17,10 +17,10 @@ from hudi_index.table import FileSlice
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from hudi_index.kinds.files import IndexedSlice
+    from hudi_index.coverage.files import IndexedSlice
     from hudi_index.kinds.protocol import IndexKind
     from hudi_index.metadata_table import ShardWriter
-    from hudi_index.predicate.meaning import Meaning
+    from hudi_index.predicate.catalyst.meaning import Meaning
     from hudi_index.table import FileGroupId, TableReader
 
 __all__ = ["ROWS_AT_ONCE", "Expression", "Job", "Target", "WorkItem", "items_of"]

@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hudi_index.catalog import Catalog, IndexState
+from hudi_index.coverage import files
 from hudi_index.errors import (
     ConflictError,
     IndexesMovedError,
@@ -25,7 +26,6 @@ from hudi_index.errors import (
     UserError,
 )
 from hudi_index.jobs import JobReport
-from hudi_index.kinds import files
 from hudi_index.lifecycle.executor import SlicesRefusedError
 from hudi_index.lifecycle.job import Job, Target, items_of
 from hudi_index.lifecycle.mending import sweep

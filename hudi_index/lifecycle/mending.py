@@ -23,8 +23,8 @@ from hudi_index.catalog import Catalog
 from hudi_index.catalog.aside import INDEX_FOLDER, Aside, forget_damaged
 from hudi_index.catalog.catalog import INDEX_FILE
 from hudi_index.catalog.mending import CatalogCheck
+from hudi_index.coverage import files
 from hudi_index.errors import CorruptError, way_back
-from hudi_index.kinds import files
 from hudi_index.lifecycle.partitions import COLUMN_STATS, PARTITION_STATS
 from hudi_index.lifecycle.state import noted_definitions
 from hudi_index.metadata_table import MetadataTable

@@ -11,21 +11,22 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hudi_index.catalog import Catalog, IndexDefinition, IndexState
+from hudi_index.coverage import files
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.errors import CorruptError, StaleExpressionError, UnknownColumnError
-from hudi_index.kinds import files, kind_of
+from hudi_index.kinds import kind_of
 from hudi_index.lifecycle.job import Expression
 from hudi_index.metadata_table import MetadataTable, Reader
 from hudi_index.table import Snapshot, record_key_field
 from hudi_index.table.slices import parse_log_file
-from hudi_index.table.terms import spark_type, spelling_of, type_of
+from hudi_index.table.types import spark_type, spelling_of, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     import pyarrow as pa
 
-    from hudi_index.kinds.files import IndexedSlices
+    from hudi_index.coverage.files import IndexedSlices
     from hudi_index.kinds.protocol import IndexKind
     from hudi_index.metadata_table import View
     from hudi_index.storage import Storage

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from hudi_index.coverage import files
 from hudi_index.entries import SEPARATOR, owner_suffix, shards_of
 from hudi_index.entries.schema import DELETED, ENTRY_SCHEMA, KEY, PAYLOADS, TYPE
 from hudi_index.errors import HudiIndexError
-from hudi_index.kinds import files
 from hudi_index.kinds.diff import diff_entries
 from hudi_index.lifecycle.footers import FROM_ROWS, Known, known_of
 from hudi_index.lifecycle.runs import TARGET, Changes, Counts
@@ -31,7 +31,7 @@ from hudi_index.metadata_table.reader import merged_slice
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from hudi_index.kinds.files import IndexedSlice
+    from hudi_index.coverage.files import IndexedSlice
     from hudi_index.kinds.protocol import IndexKind, SliceContext
     from hudi_index.lifecycle.job import Job, WorkItem
     from hudi_index.metadata_table import FileSlice as MetadataSlice

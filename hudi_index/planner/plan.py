@@ -23,9 +23,9 @@ import numpy as np
 
 from hudi_index.arguments import WrongTypeError, checked_texts
 from hudi_index.errors import InvalidOptionError, UnknownColumnError
-from hudi_index.planner.asking import Asking
-from hudi_index.planner.coverage import LAST_TIER, Coverage
-from hudi_index.planner.explain import Answer, ScanPlan, domain_text
+from hudi_index.planner.lookups import Asking
+from hudi_index.planner.scan_plan import Answer, ScanPlan, condition_text
+from hudi_index.planner.usable import LAST_TIER, Coverage
 from hudi_index.predicate import (
     AllOf,
     Always,
@@ -42,15 +42,15 @@ from hudi_index.predicate import (
 )
 from hudi_index.predicate.calendar import STORED
 from hudi_index.table import Snapshot, UnreadablePartitionValueError
-from hudi_index.table.terms import sql_schema
+from hudi_index.table.types import sql_schema
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from pyroaring import BitMap
 
+    from hudi_index.coverage.covered import Mask
     from hudi_index.metadata_table import MetadataTable
-    from hudi_index.planner.covered import Mask
     from hudi_index.predicate import Calendar, Filters, Schema, Tree
     from hudi_index.predicate.expression import Expression
     from hudi_index.storage import Storage
@@ -192,7 +192,7 @@ def _timed(seconds: dict[str, float], phase: str) -> Iterator[None]:
 def _text_of(column_domain: ColumnDomain) -> str:
     if column_domain.is_none:
         return "no row"
-    return " AND ".join(f"{name} in {domain_text(each)}" for name, each in column_domain.domains.items())
+    return " AND ".join(f"{name} in {condition_text(each)}" for name, each in column_domain.domains.items())
 
 
 def _check_domains(column_domain: ColumnDomain, schema: Schema) -> None:
@@ -272,7 +272,7 @@ class _Planner:
         refused = np.zeros(len(paths), np.bool_)
         for number, path in enumerate(paths):
             with suppress(UnreadablePartitionValueError):
-                refused[number] = not tree.domain.contains(partitions.values_of(path)[name].as_py())
+                refused[number] = not tree.contains(partitions.values_of(path)[name].as_py())
         self.asking.note(tree, refused[places])
 
     def _note_unknown(self, tree: Tree) -> None:

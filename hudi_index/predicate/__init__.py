@@ -10,27 +10,30 @@ complement. Meaning is Spark's (3.5, ANSI mode off); what isn't certain is Unkno
 
 from hudi_index.predicate.binding import bind, bound_expression, with_expressions
 from hudi_index.predicate.calendar import CALENDAR_SETTINGS, Calendar
-from hudi_index.predicate.catalyst import Filters
-from hudi_index.predicate.derivation import Derivation, derivation_of
-from hudi_index.predicate.domain import Bound, ColumnDomain, Constraint, Domain, Marker, Range, Term
+from hudi_index.predicate.catalyst.meaning import Meaning
+from hudi_index.predicate.catalyst.reader import Filters
+from hudi_index.predicate.constraints import constraints_of, tree_of
 from hudi_index.predicate.expression import BoundTerm, Unknown
-from hudi_index.predicate.meaning import Meaning
-from hudi_index.predicate.parser import parse_predicate
+from hudi_index.predicate.expression_domains import Derivation, derivation_of
 from hudi_index.predicate.session import Session
+from hudi_index.predicate.sql.parser import parse_predicate
 from hudi_index.predicate.tree import (
     AllOf,
     Always,
     AnyOf,
+    Leaf,
     Never,
     Tree,
     admits,
     column_domain_of,
-    constraints_of,
+    fold,
     is_exact,
-    tree_of,
+    leaves_of,
     tree_of_domains,
 )
-from hudi_index.predicate.types import Schema, SqlType, parse_type
+from hudi_index.predicate.values.condition import Constraint, HasElement, Term, TextPattern
+from hudi_index.predicate.values.domain import Bound, ColumnDomain, Domain, Marker, Range
+from hudi_index.predicate.values.types import Schema, SqlType, parse_type
 
 __all__ = [
     "CALENDAR_SETTINGS",
@@ -45,6 +48,8 @@ __all__ = [
     "Derivation",
     "Domain",
     "Filters",
+    "HasElement",
+    "Leaf",
     "Marker",
     "Meaning",
     "Never",
@@ -53,6 +58,7 @@ __all__ = [
     "Session",
     "SqlType",
     "Term",
+    "TextPattern",
     "Tree",
     "Unknown",
     "admits",
@@ -61,7 +67,9 @@ __all__ = [
     "column_domain_of",
     "constraints_of",
     "derivation_of",
+    "fold",
     "is_exact",
+    "leaves_of",
     "parse_predicate",
     "parse_type",
     "tree_of",

@@ -12,9 +12,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from hudi_index.errors import DdlSyntaxError, UnknownColumnError
-from hudi_index.predicate.calls import outer_call
-from hudi_index.predicate.canonical import with_columns
-from hudi_index.predicate.domain import Term
 from hudi_index.predicate.expression import (
     And,
     BoundTerm,
@@ -28,13 +25,16 @@ from hudi_index.predicate.expression import (
     Or,
     Unknown,
 )
-from hudi_index.predicate.operands import column_parts
-from hudi_index.predicate.tokens import tokens_of
+from hudi_index.predicate.sql.calls import outer_call
+from hudi_index.predicate.sql.canonical import with_columns
+from hudi_index.predicate.sql.operands import column_parts
+from hudi_index.predicate.sql.tokens import tokens_of
+from hudi_index.predicate.values.condition import Term
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hudi_index.predicate.types import Column, Schema, SqlType
+    from hudi_index.predicate.values.types import Column, Schema, SqlType
 
 __all__ = ["bind", "bound_calls", "bound_expression", "with_expressions"]
 

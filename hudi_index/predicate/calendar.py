@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from hudi_index.predicate.domain import Constraint, Domain, Range
-from hudi_index.predicate.tree import AllOf, AnyOf
+from hudi_index.predicate.tree import AllOf, AnyOf, fold
+from hudi_index.predicate.values.condition import Constraint, HasElement, TextPattern
+from hudi_index.predicate.values.domain import Domain, Range
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,17 +82,27 @@ class Calendar:
         """A tree that admits every row whose stored values may, to the reader, be admitted by this one."""
         if not self.is_other:
             return tree
-        if isinstance(tree, AllOf | AnyOf):
-            return type(tree)(tuple(map(self.widened, tree.children)))
-        return self.widened_constraint(tree) if isinstance(tree, Constraint) else tree
+        return fold(
+            tree,
+            lambda leaf: self.widened_constraint(leaf) if isinstance(leaf, Constraint) else leaf,
+            lambda _, parts: AllOf(tuple(parts)),
+            lambda _, parts: AnyOf(tuple(parts)),
+        )
 
     def widened_constraint(self, constraint: Constraint) -> Constraint:
         """The same for one constraint; that it is about dates or timestamps, its values tell."""
-        values = [marker.value for each in constraint.domain.ranges for marker in (each.low, each.high)]
+        match constraint.condition:
+            case Domain() as domain:
+                return Constraint(constraint.term, self._widened_domain(domain))
+            case HasElement(domain):
+                return Constraint(constraint.term, HasElement(self._widened_domain(domain)))
+            case TextPattern():
+                return constraint
+
+    def _widened_domain(self, domain: Domain) -> Domain:
+        values = [marker.value for each in domain.ranges for marker in (each.low, each.high)]
         found = next((value for value in values if isinstance(value, date)), None)
-        if found is None or not self.is_other:
-            return constraint
-        return Constraint(constraint.term, self._with_old(constraint.domain, found))
+        return domain if found is None or not self.is_other else self._with_old(domain, found)
 
     def _with_old(self, domain: Domain, value: date) -> Domain:
         first = _first_like(value)

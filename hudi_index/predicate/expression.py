@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, TypeAlias, Union
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hudi_index.predicate.casts import Literal
-    from hudi_index.predicate.domain import Term
-    from hudi_index.predicate.types import SqlType
+    from hudi_index.predicate.values.casts import Literal
+    from hudi_index.predicate.values.condition import Term
+    from hudi_index.predicate.values.types import SqlType
 
 __all__ = [
     "CAST",

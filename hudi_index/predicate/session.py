@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import TZPATH
 
-from hudi_index.predicate.times import SessionZone
+from hudi_index.predicate.values.times import SessionZone
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -26,8 +26,8 @@ import pyspark.sql.pandas.types
 import pyspark.worker  # noqa: F401
 from pyspark import daemon
 
-import hudi_index.spark.executor
-import hudi_index.spark.validate  # noqa: F401
+import hudi_index.spark.build.executor
+import hudi_index.spark.validate.on_spark  # noqa: F401
 
 
 def _forget_zip_files() -> None:

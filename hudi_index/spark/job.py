@@ -24,7 +24,7 @@ from hudi_index.engine import IndexedTable
 from hudi_index.errors import UserError
 from hudi_index.jobs import SETTINGS_VARIABLE, Failure, JobReport, progress_shown
 from hudi_index.spark.native import NativeIndexes
-from hudi_index.spark.session import DAEMON, DAEMON_SETTING, LateSession, spare_workers
+from hudi_index.spark.runtime.session import DAEMON, DAEMON_SETTING, LateSession, spare_workers
 from hudi_index.storage import Storage
 
 if TYPE_CHECKING:

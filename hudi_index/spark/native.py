@@ -18,17 +18,17 @@ from hudi_index.catalog.definition import check_name
 from hudi_index.errors import HudiIndexError, InvalidOptionError, UserError
 from hudi_index.jobs import JobReport
 from hudi_index.lifecycle.native_status import METADATA, native_status
-from hudi_index.predicate.tokens import quoted_name
-from hudi_index.spark import gate
-from hudi_index.spark.failures import SPARK_FAILURES, first_line
-from hudi_index.spark.parity import (
+from hudi_index.predicate.sql.tokens import quoted_name
+from hudi_index.spark.catalyst import gate
+from hudi_index.spark.runtime.failures import SPARK_FAILURES, first_line
+from hudi_index.spark.validate.parity import (
     ORACLE,
     compare_predicates,
     compare_rows,
     refuse_without_hudi,
     session_settings,
 )
-from hudi_index.spark.query_parity import AT_ONCE, answer_of, note_difference
+from hudi_index.spark.validate.query_parity import AT_ONCE, answer_of, note_difference
 from hudi_index.storage import Storage
 from hudi_index.table import Snapshot, TableConfig
 from hudi_index.validation.in_process import new_result, values_by_reading

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudi_index.errors import MissingSliceFileError
-from hudi_index.predicate.numbers import decimal_of
+from hudi_index.predicate.values.numbers import decimal_of
 from hudi_index.table.calendar import columns_for_spark
 from hudi_index.table.damage import naming_table_file
 from hudi_index.table.partitions import UnreadablePartitionValueError

@@ -17,11 +17,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from hudi_index.arguments import checked_text
 from hudi_index.errors import InvalidOptionError, TableMovedError
+from hudi_index.table.cache import SnapshotCache
 from hudi_index.table.config import TableConfig, TableType
-from hudi_index.table.identities import identity_columns
 from hudi_index.table.listing import assemble_slices, list_partitions
 from hudi_index.table.partitions import PartitionColumns
 from hudi_index.table.rows import TableReader
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy.typing as npt
-    import pyarrow as pa
 
     from hudi_index.storage import Storage
     from hudi_index.table.listing import Listing
@@ -152,19 +152,15 @@ class Snapshot:
         return {item.group: item for item in self.slices}
 
     @cached_property
-    def identities(self) -> dict[str, Any]:
-        """The slices' identities, column by column."""
-        return identity_columns(self.slices)
-
-    @cached_property
-    def kept(self) -> dict[Any, Any]:
-        """What others found out about exactly these slices, by who did: it goes when they go."""
-        return {}
+    def cache(self) -> SnapshotCache:
+        """What others found out about exactly these slices: it goes when they go."""
+        return SnapshotCache()
 
     @cached_property
     def partition_places(self) -> tuple[list[str], npt.NDArray[np.int64]]:
         """The partition paths, and of each slice the place of its path among them."""
-        found = self.identities["partitionPath"].dictionary_encode()
+        paths: Any = pa.array([piece.group.partition_path for piece in self.slices], pa.string())
+        found = paths.dictionary_encode()
         return found.dictionary.to_pylist(), found.indices.to_numpy(zero_copy_only=False).astype(np.int64)
 
     @cached_property

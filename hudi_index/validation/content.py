@@ -18,11 +18,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hudi_index.catalog import Kind
+from hudi_index.coverage import files
 from hudi_index.entries import encode_text
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.entries.schema import KEY
 from hudi_index.errors import CorruptError
-from hudi_index.kinds import SliceContext, files, partition_stats_of
+from hudi_index.kinds import SliceContext, partition_stats_of
 from hudi_index.lifecycle.job import Job, Target, WorkItem
 from hudi_index.lifecycle.partitions import COLUMN_STATS, PARTITION_STATS, is_merged
 from hudi_index.metadata_table import MetadataTable, Reader, ShardWriter

@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_index.coverage import files
 from hudi_index.entries import SEPARATOR
 from hudi_index.entries.schema import KEY, PAYLOADS, TYPE
 from hudi_index.errors import CorruptError, MissingSliceFileError
-from hudi_index.kinds import SliceContext, files
+from hudi_index.kinds import SliceContext
 from hudi_index.lifecycle.runs import METRICS, TARGET, Counts
 from hudi_index.lifecycle.tasks import as_changes, changes_of, rows_after
 from hudi_index.metadata_table.reader import merged_slice

@@ -25,7 +25,7 @@ from hudi_index.errors import (
 from hudi_index.planner import plan
 from hudi_index.predicate import AllOf, AnyOf, Constraint, admits, constraints_of, is_exact
 from hudi_index.storage_errors import StorageError
-from hudi_index.table.terms import sql_schema
+from hudi_index.table.types import sql_schema
 from hudi_index.validation.comparison import compare_entries
 from hudi_index.validation.queries import PREDICATE
 from hudi_index.validation.report import DIFFERENT, FAILED, SAME, QueryResult

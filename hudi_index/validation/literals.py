@@ -13,8 +13,8 @@ from typing import Any
 
 from pyarrow import types
 
-from hudi_index.predicate.numbers import decimal_of
-from hudi_index.predicate.tokens import quoted_name
+from hudi_index.predicate.sql.tokens import quoted_name
+from hudi_index.predicate.values.numbers import decimal_of
 
 __all__ = ["column_text", "hostile_values", "literal_of", "neighbours_of"]
 

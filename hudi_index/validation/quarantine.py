@@ -11,8 +11,8 @@ import logging
 from typing import TYPE_CHECKING
 
 from hudi_index.catalog import Catalog, IndexState
+from hudi_index.coverage import files
 from hudi_index.errors import ConflictError, HudiIndexError, UserError
-from hudi_index.kinds import files
 from hudi_index.metadata_table import MetadataTable
 
 if TYPE_CHECKING:

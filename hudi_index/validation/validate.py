@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from hudi_index.catalog import Catalog, IndexState, Kind
+from hudi_index.coverage import files
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.errors import CorruptError
 from hudi_index.gate import check_condition, check_query
-from hudi_index.kinds import files
 from hudi_index.lifecycle.state import IndexedState
 from hudi_index.metadata_table import MetadataTable, Reader
 from hudi_index.table import RECORD_KEY
-from hudi_index.table.terms import spark_type
+from hudi_index.table.types import spark_type
 from hudi_index.validation.content import ContentPlan, blamed, compare_partition_stats
 from hudi_index.validation.quarantine import take_out_of_service
 from hudi_index.validation.queries import Query, Subject, given_queries, made_queries

@@ -109,7 +109,7 @@ def entries_by_owner(storage: Storage) -> Entries:
 
 def build_at_once(storage: Storage, definitions: Iterable[IndexDefinition], spark: SparkSession) -> None:
     """Build indexes from nothing, all in one commit: one Spark job instead of one for each."""
-    from hudi_index.spark.executor import SparkExecutor
+    from hudi_index.spark.build.executor import SparkExecutor
 
     executor, catalog = SparkExecutor(spark), Catalog(storage)
     state = load_state(storage)

@@ -22,7 +22,7 @@ from hudi_index.lifecycle.tasks import Described, as_changes, changes_of
 from hudi_index.lifecycle.writing import surviving_changes
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.metadata_table.log_file import load_log_file
-from hudi_index.spark.executor import SparkExecutor
+from hudi_index.spark.build.executor import SparkExecutor
 from hudi_index.table import RECORD_KEY, ROW_POSITION, FileGroupId, FileSlice
 from tests.lifecycle.support import check_indexes, stored_entries
 from tests.lifecycle.test_lifecycle_on_spark import STATEMENTS

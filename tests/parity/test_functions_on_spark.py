@@ -16,12 +16,12 @@ import pytest
 
 from hudi_index.predicate import Domain, Range, Schema, parse_predicate
 from hudi_index.predicate.binding import bind
-from hudi_index.predicate.catalyst import CatalystReader
+from hudi_index.predicate.catalyst.reader import CatalystReader
 from hudi_index.predicate.expression import BoundTerm, Call, IsNull
-from hudi_index.predicate.functions import FUNCTIONS, steps_of
-from hudi_index.predicate.steps import image_of, preimage_of
-from hudi_index.predicate.times import SessionZone
-from hudi_index.spark.catalyst import Trees
+from hudi_index.predicate.semantics.functions import FUNCTIONS, steps_of
+from hudi_index.predicate.semantics.monotonic import image_of, preimage_of
+from hudi_index.predicate.values.times import SessionZone
+from hudi_index.spark.catalyst.trees import Trees
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

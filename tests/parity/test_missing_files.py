@@ -9,7 +9,7 @@ import pytest
 from hudi_index.engine import IndexedTable
 from hudi_index.errors import InvalidOptionError, MissingTableFileError
 from hudi_index.jobs import Failure
-from hudi_index.spark.executor import SparkExecutor
+from hudi_index.spark.build.executor import SparkExecutor
 from hudi_index.table import Snapshot
 from tests.parity.shapes import assert_same, make, snapshot_of
 from tests.parity.tables import COW, MOR, HudiTable, hostile_rows

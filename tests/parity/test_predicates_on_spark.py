@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hudi_index.predicate import Filters, Schema, Term, Tree, admits, constraints_of, is_exact, tree_of
-from hudi_index.spark.catalyst import Trees
+from hudi_index.spark.catalyst.trees import Trees
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

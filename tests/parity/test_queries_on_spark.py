@@ -18,7 +18,7 @@ from pyspark.errors import IllegalArgumentException
 from hudi_index.engine import IndexedTable
 from hudi_index.errors import InvalidOptionError, UnsupportedPredicateError
 from hudi_index.spark import last_plans, read_indexed
-from hudi_index.spark.parity import session_settings as session
+from hudi_index.spark.validate.parity import session_settings as session
 from tests.lifecycle.histories import History
 from tests.lifecycle.test_lifecycle_on_spark import FUNCTIONAL, STATEMENTS
 from tests.parity.tables import COW, MOR, HudiTable, canonical, canonical_rows, hostile_rows

@@ -13,9 +13,9 @@ import pytest
 
 from hudi_index import IndexedTable, ScanReport
 from hudi_index.errors import SliceGoneError, UnsupportedPredicateError
-from hudi_index.planner.row_filter import row_filter_of
 from hudi_index.predicate import bind, parse_predicate
-from hudi_index.table.row_groups import nested_values
+from hudi_index.scan.row_filter import row_filter_of
+from hudi_index.scan.row_groups import nested_values
 from tests.lifecycle.test_lifecycle_on_spark import STATEMENTS
 from tests.parity.tables import COW, MOR, REGIONS, HudiTable, canonical, canonical_rows, hostile_rows
 from tests.parity.test_plans_on_spark import LEAVES

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from hudi_index.spark.session import SHORT_RUN
+from hudi_index.spark.runtime.session import SHORT_RUN
 
 ROOT = Path(__file__).resolve().parents[2]
 HOME = Path(tempfile.mkdtemp(prefix="airflow-home-"))

@@ -98,7 +98,7 @@ def test_spark_submit_on_a_standalone_cluster(
 ) -> None:
     import sys
 
-    from hudi_index.spark.java import ensure_java
+    from hudi_index.spark.runtime.java import ensure_java
 
     ensure_java()
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)

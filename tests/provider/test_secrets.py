@@ -30,7 +30,7 @@ from airflow_hudi_index.sensors import HudiCommitSensor
 from airflow_hudi_index.triggers.commits import HudiCommitTrigger
 from airflow_hudi_index.triggers.freshness import HudiIndexFreshTrigger
 from hudi_index.errors import UserError
-from hudi_index.spark.session import SHORT_RUN
+from hudi_index.spark.runtime.session import SHORT_RUN
 from tests.provider.home import FEW_TASKS, HOME, ROOT
 from tests.provider.running import WITH_AIRFLOW, dags_of, run_dag
 from tests.provider.support import fabricated
@@ -237,7 +237,7 @@ def test_submitted_job_gets_its_secrets_and_nobody_else_does(
     logged: Callable[[], str],
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    from hudi_index.spark.java import ensure_java
+    from hudi_index.spark.runtime.java import ensure_java
 
     ensure_java()
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")

@@ -90,7 +90,7 @@ def test_python_blocks_run(document: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("document", documents(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_commands_are_ones_that_there_are(document: Path) -> None:
     """Each line with `hudi-index` that is no grammar is taken by the command's parser."""
-    from hudi_index.cli import _parser
+    from hudi_index.cli.command import _parser
 
     for line in COMMAND.findall(document.read_text(encoding="utf-8")):
         if not re.search(r"[…|\[]", line):

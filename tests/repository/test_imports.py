@@ -100,6 +100,16 @@ FAULTS = [
     pytest.param("pyspark", {"hudi_index/planner/__init__.py": "import pyspark"}, id="Spark in the engine"),
     pytest.param("pure", {"hudi_index/predicate/__init__.py": "import pyarrow"}, id="Arrow in predicates"),
     pytest.param(
+        "predicate",
+        {"hudi_index/predicate/values/one.py": "import hudi_index.predicate.sql"},
+        id="room upward",
+    ),
+    pytest.param("predicate", {"hudi_index/predicate/stray.py": ""}, id="no room in predicate"),
+    pytest.param(
+        "spark", {"hudi_index/spark/runtime/one.py": "import hudi_index.spark.read"}, id="Spark's rooms"
+    ),
+    pytest.param("spark", {"hudi_index/spark/stray.py": ""}, id="no room in spark"),
+    pytest.param(
         "provider", {"airflow_hudi_index/stray.py": "import hudi_index.table"}, id="provider inside"
     ),
     pytest.param(
@@ -163,4 +173,4 @@ def test_contracts_hold_without_a_fault(sound_copy: Path) -> None:
     done = lint(sound_copy)
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "8 kept" in done.stdout
+    assert "10 kept" in done.stdout

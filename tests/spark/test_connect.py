@@ -30,7 +30,7 @@ CONNECT = "org.apache.spark:spark-connect_2.12:3.5.7"
 SERVER = """
 import sys
 from pyspark.sql import SparkSession
-from hudi_index.spark.java import ensure_java
+from hudi_index.spark.runtime.java import ensure_java
 
 ensure_java()
 settings = {

@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 
 from hudi_index.errors import RefusedTextError
 from hudi_index.gate import check_condition
-from hudi_index.spark import gate
+from hudi_index.spark.catalyst import gate
 from tests.engine.gate.texts import (
     CANARY,
     COLUMNS,

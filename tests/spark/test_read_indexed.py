@@ -11,9 +11,11 @@ import pytest
 
 from hudi_index.engine import IndexedTable
 from hudi_index.errors import InvalidOptionError, NoSuchTableError, UnsupportedTableError
-from hudi_index.spark import NoJvmError, NotPlannedWarning, file_index, last_plans, read, read_indexed
-from hudi_index.spark.base_files import read_base_files
-from hudi_index.spark.file_index import FilePlanner, index_factory
+from hudi_index.spark import NoJvmError, NotPlannedWarning, last_plans, read_indexed
+from hudi_index.spark.read import file_index
+from hudi_index.spark.read import indexed as read
+from hudi_index.spark.read.base_files import read_base_files
+from hudi_index.spark.read.file_index import FilePlanner, index_factory
 from hudi_index.storage import Storage
 from hudi_index.table import Snapshot
 from tests.parity.tables import COW, MOR, HudiTable, canonical_rows, hostile_rows
@@ -386,7 +388,7 @@ def test_session_without_a_jvm_is_told_the_explicit_way(
 SCRIPT = """
 import sys
 from hudi_index.spark import last_plans, read_indexed
-from hudi_index.spark.session import SHORT_RUN, local_session
+from hudi_index.spark.runtime.session import SHORT_RUN, local_session
 
 def found(spark):
     count = read_indexed(spark, sys.argv[1], where="name = 'ascii'").count()

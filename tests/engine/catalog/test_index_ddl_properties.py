@@ -23,7 +23,7 @@ from hudi_index.catalog import (
     parse_statement,
 )
 from hudi_index.errors import DdlSyntaxError, UserError
-from hudi_index.predicate.tokens import quoted_name
+from hudi_index.predicate.sql.tokens import quoted_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable

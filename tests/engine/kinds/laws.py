@@ -25,7 +25,8 @@ from hudi_index.entries.ranges import KeyRange
 from hudi_index.entries.schema import KEY, as_entries
 from hudi_index.kinds import CoveredGroup, IndexKind, Lookup, describe, diff_entries
 from hudi_index.metadata_table import MetadataTable, Reader
-from hudi_index.predicate.domain import Constraint, Domain
+from hudi_index.predicate.values.condition import Constraint
+from hudi_index.predicate.values.domain import Domain
 from hudi_index.table import FileGroupId
 from tests.engine.kinds.rows import COLUMNS, Row, Slice, batches_of, domains, on, slices
 from tests.store.support import Clock, open_table

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from hudi_index.catalog.definition import IndexDefinition, Kind
 from hudi_index.entries.keys import successor
 from hudi_index.kinds import CoveredGroup, IndexKind, SliceContext, kind_of
-from hudi_index.predicate.domain import Bound, Constraint, Domain, Marker, Range, Term
+from hudi_index.predicate.values.condition import Constraint, Term
+from hudi_index.predicate.values.domain import Bound, Domain, Marker, Range
 from hudi_index.table import RECORD_KEY, ROW_POSITION, FileGroupId
 
 COMMIT_TIME = "_hoodie_commit_time"

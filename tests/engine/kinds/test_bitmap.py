@@ -11,7 +11,7 @@ from pyroaring import BitMap
 
 from hudi_index.catalog.definition import Kind
 from hudi_index.kinds import Bitmap, IndexKind, SliceContext, describe, kind_of, negated
-from hudi_index.predicate.domain import Domain, Range
+from hudi_index.predicate.values.domain import Domain, Range
 from hudi_index.table import ROW_POSITION, FileGroupId
 from tests.engine.kinds.laws import IndexKindLaws, content_of, entries_of, read_from, refuted_by
 from tests.engine.kinds.rows import (

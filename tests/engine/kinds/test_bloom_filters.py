@@ -11,7 +11,7 @@ import pytest
 from hudi_index.catalog.definition import Kind
 from hudi_index.kinds import BloomFilters, IndexKind, describe
 from hudi_index.kinds.bloom_filters import TYPE
-from hudi_index.predicate.domain import Domain, Range
+from hudi_index.predicate.values.domain import Domain, Range
 from tests.engine.kinds.laws import IndexKindLaws, content_of, entries_of, refuted_by
 from tests.engine.kinds.rows import NAN, Slice, batches_of, kind_over, on, rows_of, slice_of, starting_with
 

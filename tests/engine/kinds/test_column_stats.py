@@ -14,7 +14,8 @@ from hudi_index.catalog.definition import IndexDefinition, Kind
 from hudi_index.entries.encoding import encode_array
 from hudi_index.errors import UnencodableValueError, UnknownColumnError, UnsupportedTypeError
 from hudi_index.kinds import ColumnStats, IndexKind, describe, kind_of
-from hudi_index.predicate.domain import Constraint, Domain, Range, Term
+from hudi_index.predicate.values.condition import Constraint, Term
+from hudi_index.predicate.values.domain import Domain, Range
 from hudi_index.storage import Storage
 from hudi_index.table import (
     RECORD_KEY,

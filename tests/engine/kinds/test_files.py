@@ -7,15 +7,15 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from hudi_index.entries.schema import ENTRY_SCHEMA
-from hudi_index.kinds.files import (
+from hudi_index.coverage.files import (
     IndexedSlice,
     described_places,
     entries_of,
     indexed_slices,
     noted_columns,
 )
-from hudi_index.table.identities import identity_columns
+from hudi_index.coverage.identities import identity_columns
+from hudi_index.entries.schema import ENTRY_SCHEMA
 from hudi_index.table.slices import FileGroupId, FileSlice
 
 BASE = FileSlice(FileGroupId("eu", "a"), "a_0_1.parquet", base_size=10, latest_instant="1")

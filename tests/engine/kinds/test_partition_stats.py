@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hudi_index.catalog.definition import IndexDefinition, Kind
 from hudi_index.entries.schema import KEY
 from hudi_index.kinds import PartitionStats, SliceContext, describe, partition_stats_of
-from hudi_index.predicate.domain import Domain, Range
+from hudi_index.predicate.values.domain import Domain, Range
 from hudi_index.table import FileGroupId
 from tests.engine.kinds.laws import content_of, entries_of, is_in
 from tests.engine.kinds.rows import (

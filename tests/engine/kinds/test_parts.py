@@ -16,7 +16,7 @@ from hudi_index.errors import UnknownColumnError
 from hudi_index.kinds import KINDS, describe, diff_entries, kind_of
 from hudi_index.kinds._parts import CUT, key_parts, shorten, values_of
 from hudi_index.kinds._ranges import part_domain
-from hudi_index.predicate.domain import Bound, Domain, Marker, Range
+from hudi_index.predicate.values.domain import Bound, Domain, Marker, Range
 from tests.engine.kinds.laws import content_of, is_in
 from tests.engine.kinds.rows import TEXTS, Slice, batches_of, domains, kind_over, rows_of, slice_of, slices
 

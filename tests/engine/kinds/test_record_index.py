@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hudi_index.catalog.definition import Kind
 from hudi_index.entries.keys import lookup_part
 from hudi_index.kinds import IndexKind, RecordIndex, describe, kind_of
-from hudi_index.predicate.domain import Constraint, Domain, Range, Term
+from hudi_index.predicate.values.condition import Constraint, Term
+from hudi_index.predicate.values.domain import Domain, Range
 from hudi_index.table import RECORD_KEY
 from tests.engine.kinds.laws import IndexKindLaws, content_of, entries_of, read_from
 from tests.engine.kinds.rows import (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hudi_index.catalog.definition import Kind
 from hudi_index.entries.keys import lookup_part
 from hudi_index.kinds import IndexKind, SecondaryIndex, describe, diff_entries, record_keys_of
-from hudi_index.predicate.domain import Domain, Range
+from hudi_index.predicate.values.domain import Domain, Range
 from hudi_index.table import RECORD_KEY, FileGroupId
 from tests.engine.kinds.laws import IndexKindLaws, content_of, entries_of, read_from, refuted_by
 from tests.engine.kinds.rows import (

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_index.errors import UnsupportedPredicateError
-from hudi_index.planner.membership import holds
-from hudi_index.planner.row_filter import row_filter_of
 from hudi_index.predicate import Bound, Domain, Marker, Range, Schema, bind, parse_predicate
+from hudi_index.scan.membership import holds
+from hudi_index.scan.row_filter import row_filter_of
 
 TIMES = [
     datetime(1, 1, 1, tzinfo=timezone.utc),

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudi_index import IndexedTable, ScanReport
-from hudi_index.cli import main
+from hudi_index.cli import main, output
 from hudi_index.errors import (
     ConflictError,
     InvalidOptionError,
@@ -23,11 +23,10 @@ from hudi_index.errors import (
     UnsupportedPredicateError,
     UnsupportedTableError,
 )
-from hudi_index.planner import output
 from hudi_index.predicate import Constraint, Domain, Range, Term
+from hudi_index.scan.row_groups import BaseFileRows
 from hudi_index.table import FileGroupId, FileSlice, TableConfig, TableSchema, TableShape
 from hudi_index.table.partitions import PartitionColumns
-from hudi_index.table.row_groups import BaseFileRows
 from tests.engine.table.fabricate import Fabricated
 
 if TYPE_CHECKING:

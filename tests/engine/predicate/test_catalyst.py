@@ -24,10 +24,10 @@ from hudi_index.predicate import (
     derivation_of,
     tree_of,
 )
-from hudi_index.predicate.meaning import key_of, opaque_parts, zones_of
+from hudi_index.predicate.catalyst.meaning import key_of, opaque_parts, zones_of
 from hudi_index.predicate.session import meaningful, own_zone_data
-from hudi_index.predicate.times import SessionZone
-from hudi_index.predicate.types import STRING
+from hudi_index.predicate.values.times import SessionZone
+from hudi_index.predicate.values.types import STRING
 
 SCHEMA = Schema.parse(
     {

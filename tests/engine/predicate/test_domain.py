@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_index.predicate import Bound, Domain, Marker, Range
-from hudi_index.predicate.domains import all_but, prefix_range
+from hudi_index.predicate.semantics.leaf_domains import all_but, prefix_range
 
 HIGHEST, LOWEST = Marker(None, Bound.BELOW), Marker(None, Bound.ABOVE)
 

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudi_index.predicate import types as t
 from hudi_index.predicate.expression import Operator
-from hudi_index.predicate.numbers import decimal_of, float_at, float_range, single_of
-from hudi_index.predicate.times import SessionZone
-from hudi_index.predicate.widening import domain_of_comparison, rising_cast
+from hudi_index.predicate.semantics.comparison import domain_of_comparison, rising_cast
+from hudi_index.predicate.values import types as t
+from hudi_index.predicate.values.numbers import decimal_of, float_at, float_range, single_of
+from hudi_index.predicate.values.times import SessionZone
 from tests.engine.predicate.evaluation import compared
 
 UTC = SessionZone("UTC")

@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 
 from hudi_index.errors import PredicateSyntaxError, UserError
 from hudi_index.predicate import Schema, Term, constraints_of, parse_predicate
-from hudi_index.predicate import types as t
-from hudi_index.predicate.casts import Literal
 from hudi_index.predicate.expression import (
     FALSE,
     NULL,
@@ -35,6 +33,8 @@ from hudi_index.predicate.expression import (
     StartsWith,
     Unknown,
 )
+from hudi_index.predicate.values import types as t
+from hudi_index.predicate.values.casts import Literal
 
 A, B = Term("a"), Term("b")
 

@@ -34,7 +34,7 @@ from hudi_index.predicate import (
     tree_of_domains,
     with_expressions,
 )
-from hudi_index.predicate.types import STRING
+from hudi_index.predicate.values.types import STRING
 from tests.engine.predicate.evaluation import truth_of
 
 SCHEMA = Schema.parse(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_index.predicate import Schema, parse_type
-from hudi_index.predicate import types as t
+from hudi_index.predicate.values import types as t
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, functions
 
 from hudi_index.spark import last_plans, read_indexed
-from hudi_index.spark.parity import ORACLE
-from hudi_index.spark.parity import session_settings as session
+from hudi_index.spark.validate.parity import ORACLE
+from hudi_index.spark.validate.parity import session_settings as session
 from tests.parity.tables import canonical
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hudi_index.engine import IndexedTable
-from hudi_index.spark.parity import session_settings as session
+from hudi_index.spark.validate.parity import session_settings as session
 from tests.parity.corners.comparing import EXACT, Sides, Tally, unless_failing
 from tests.parity.corners.tables import made
 from tests.parity.tables import HudiTable

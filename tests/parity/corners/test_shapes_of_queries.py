@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hudi_index.engine import IndexedTable
-from hudi_index.spark.parity import session_settings as session
+from hudi_index.spark.validate.parity import session_settings as session
 from tests.parity.corners.comparing import EXACT, Sides, Tally, compare_queries
 from tests.parity.corners.tables import made, spread
 from tests.parity.tables import COW, MOR

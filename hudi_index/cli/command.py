@@ -1,0 +1,325 @@
+"""`hudi-index`: every verb of the lifecycle from a shell.
+
+    hudi-index create --table PATH "CREATE INDEX …" ["CREATE INDEX …" …]
+    hudi-index sql --table PATH "any statement about indexes"
+    hudi-index maintain | compact | validate | repair | show | status | drop --table PATH …
+    hudi-index explain | scan --table PATH "predicate"
+    hudi-index native create | show | drop | compact | status | validate --table PATH …     Hudi's own indexes
+
+`--json` prints what a machine reads. Exit codes: 0 fine, 1 our fault, 2 bad request, 3 validation failed or
+something is damaged still, 4 conflict, retry. 2 is also for what a person has to mend first: no permission, a
+full disk. An error is one line; `--debug` shows where it came from. Verbs that build run on a session of
+Spark on this machine; `--in-process` runs them without Spark, for small tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import sys
+import traceback
+from dataclasses import asdict, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+from hudi_index.cli.output import FORMATS, plain_row, write_rows
+from hudi_index.engine import IndexedTable
+from hudi_index.errors import UserError
+from hudi_index.jobs import Failure, progress_shown
+from hudi_index.lifecycle.native_status import native_status
+from hudi_index.planner import ScanPlan
+from hudi_index.scan import ScanReport
+from hudi_index.validation import ValidationReport
+from hudi_index.validation.arguments import add_validation_arguments, request_of, write_page, write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code."""
+    asked = _parser().parse_args(arguments)
+    logging.basicConfig(level=logging.INFO if asked.verbose else logging.WARNING, format="%(message)s")
+    try:
+        with progress_shown():
+            answer = asked.run(IndexedTable.open(asked.table), asked)
+        if answer is not None:
+            print(_as_json(answer) if asked.json else _as_text(answer))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_output()
+        return 0  # whoever read has had enough
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  a person reads one line, whatever it was
+        return _failed(error, asked)
+    # A validation that found something wrong has an answer, and fails.
+    return int(getattr(answer, "exit_code", 0))
+
+
+def _failed(error: BaseException, asked: argparse.Namespace) -> int:
+    if asked.debug:
+        traceback.print_exception(error)
+    if isinstance(error, KeyboardInterrupt):
+        print("hudi-index: interrupted", file=sys.stderr)
+        return 130
+    failure = Failure.of(error)
+    print(f"hudi-index: {failure.message}", file=sys.stderr)
+    if isinstance(error, OSError):
+        _forget_output()
+    return failure.exit_code
+
+
+def _forget_output() -> None:
+    """Drop what could not be written to standard output, which Python would try again at its end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="hudi-index", description="Indexes for Apache Hudi tables.")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+
+    def verb(
+        name: str,
+        about: str,
+        run: Callable[[IndexedTable, argparse.Namespace], object],
+        *,
+        among: Any = verbs,
+    ) -> Any:
+        each = among.add_parser(name, help=about, description=about)
+        each.add_argument("--table", required=True, help="path or URI of the Hudi table")
+        each.add_argument("--json", action="store_true", help="print JSON")
+        each.add_argument("--verbose", action="store_true", help="say what is being done")
+        each.add_argument("--debug", action="store_true", help="show where an error came from")
+        each.add_argument(
+            "--in-process", action="store_true", help="run without Spark, in memory: for small tables"
+        )
+        each.set_defaults(run=run)
+        return each
+
+    create = verb("create", "create indexes, all in one pass over the table", _create)
+    create.add_argument("statements", nargs="+", help='"CREATE INDEX name ON table (column)"')
+    sql = verb("sql", "carry out a statement about indexes", _sql)
+    sql.add_argument("statement", help="CREATE, DROP, SHOW, REFRESH or REBUILD INDEX …")
+    verb("maintain", "bring all indexes up to the newest commit", _maintain)
+    compact = verb("compact", "compact the index metadata table where that is due", _compact)
+    compact.add_argument("--partition", action="append", help="only this partition; may be repeated")
+    compact.add_argument("--force", action="store_true", help="also what is not due")
+    repair = verb("repair", "mend whatever is damaged in the files of the indexes", _repair)
+    repair.add_argument(
+        "--dry-run", action="store_true", help="only look; exit code 3 if something is damaged"
+    )
+    verb("show", "list the indexes", lambda table, _: table.indexes())
+    verb("status", "state, lag and size of the indexes", lambda table, _: table.status())
+    explain = verb("explain", "which file groups a predicate reads, and why not fewer", _explain)
+    explain.add_argument("predicate", help="Spark SQL, such as \"rider = 'x' AND fare > 10\"")
+    explain.add_argument("--as-of", help="the instant to read at")
+    explain.add_argument(
+        "--only", action="append", metavar="INDEX", help="ask this index, pay or not; repeat"
+    )
+    explain.add_argument("--time-zone", default="UTC", help="the session's, for timestamps")
+    scan = verb("scan", "the rows for which a predicate is true, without a JVM", _scan)
+    scan.add_argument("predicate", nargs="?", default="true", help="Spark SQL; all rows if there is none")
+    scan.add_argument("--columns", help="names with commas between; all but Hudi's own by default")
+    scan.add_argument("--limit", type=int, help="stop after so many rows")
+    scan.add_argument("--as-of", help="the instant to read at")
+    scan.add_argument("--time-zone", default="UTC", help="the session's, for timestamps")
+    scan.add_argument("--format", choices=FORMATS, default="table", help="json is one object per line")
+    scan.add_argument("--output", metavar="FILE", help="write there instead of printing")
+    scan.add_argument("--threads", type=int, default=1, help="file groups to read at a time")
+    check = verb("validate", "prove the indexes right, or find the faulty ones", _validate)
+    add_validation_arguments(check)
+    check.add_argument("--report", help="file or URI that the report is written to as JSON")
+    check.add_argument(
+        "--backend", choices=("engine", "native"), default="engine", help="our indexes, or Hudi's own"
+    )
+    _add_native(verbs, verb)
+    drop = verb("drop", "drop an index", _drop)
+    drop.add_argument("name", help="the index")
+    drop.add_argument("--if-exists", action="store_true", help="none of that name is fine")
+    return parser
+
+
+def _create(table: IndexedTable, asked: argparse.Namespace) -> object:
+    return table.create_all(asked.statements, spark=_session(asked))
+
+
+def _add_native(verbs: Any, verb: Callable[..., Any]) -> None:
+    about = "Hudi's own indexes, through Hudi"
+    native = verbs.add_parser("native", help=about, description=about)
+    among = native.add_subparsers(dest="native_verb", required=True, metavar="VERB")
+    create = verb(
+        "create",
+        "CREATE INDEX, by Hudi",
+        _native(lambda one, asked: one.run_statement(asked.statement)),
+        among=among,
+    )
+    create.add_argument("statement", help='"CREATE INDEX name ON table USING secondary_index (column)"')
+    verb("show", "SHOW INDEXES, by Hudi", _native(lambda one, _: one.show()), among=among)
+    drop = verb(
+        "drop",
+        "DROP INDEX, by Hudi",
+        _native(lambda one, asked: one.drop(asked.name, if_exists=asked.if_exists)),
+        among=among,
+    )
+    drop.add_argument("name", help="the index")
+    drop.add_argument("--if-exists", action="store_true", help="none of that name is fine")
+    verb("compact", "compact Hudi's metadata table", _native(lambda one, _: one.compact()), among=among)
+    verb(
+        "status",
+        "log depth and last compaction of Hudi's metadata table",
+        lambda table, _: native_status(table.storage),
+        among=among,
+    )
+    check = verb("validate", "Hudi's data skipping on against off", _validate, among=among)
+    add_validation_arguments(check)
+    check.add_argument("--report", help="file or URI that the report is written to as JSON")
+    check.set_defaults(backend="native")
+
+
+def _native(
+    run: Callable[[Any, argparse.Namespace], object],
+) -> Callable[[IndexedTable, argparse.Namespace], object]:
+    return lambda table, asked: run(_native_indexes(table, asked), asked)
+
+
+def _native_indexes(table: IndexedTable, asked: argparse.Namespace) -> Any:
+    if asked.in_process:
+        raise UserError("Hudi's own indexes need Spark: without --in-process")
+    session = _session(asked)
+    # Only here: most verbs need no Spark.
+    from hudi_index.spark.native import NativeIndexes
+
+    return NativeIndexes(session, table.storage)
+
+
+def _validate(table: IndexedTable, asked: argparse.Namespace) -> object:
+    if asked.backend == "native":
+        report: ValidationReport = _native_indexes(table, asked).validate(request_of(asked))
+    else:
+        report = table.validate(request_of(asked), spark=_session(asked))
+    write_page(report, asked.html)
+    write_text(asked.report, report.to_json())
+    return report
+
+
+def _sql(table: IndexedTable, asked: argparse.Namespace) -> object:
+    return table.sql(asked.statement, spark=_session(asked))
+
+
+def _maintain(table: IndexedTable, asked: argparse.Namespace) -> object:
+    return table.maintain(spark=_session(asked))
+
+
+def _compact(table: IndexedTable, asked: argparse.Namespace) -> object:
+    return table.compact(partitions=asked.partition, force=asked.force, spark=_session(asked))
+
+
+def _repair(table: IndexedTable, asked: argparse.Namespace) -> object:
+    return table.repair(check=asked.dry_run, spark=None if asked.dry_run else _late_session(asked))
+
+
+def _explain(table: IndexedTable, asked: argparse.Namespace) -> object:
+    return table.plan(asked.predicate, as_of=asked.as_of, time_zone=asked.time_zone, only=asked.only)
+
+
+def _scan(table: IndexedTable, asked: argparse.Namespace) -> object:
+    """Rows go to the output, what was read is the answer: to standard error where rows are printed."""
+    report = ScanReport()
+    reader = table.scan(
+        asked.predicate,
+        None if asked.columns is None else [name.strip() for name in asked.columns.split(",")],
+        limit=asked.limit,
+        as_of=asked.as_of,
+        time_zone=asked.time_zone,
+        threads=asked.threads,
+        report=report,
+    )
+    if asked.json and asked.output is None:
+        rows = [plain_row(row) for batch in reader for row in batch.to_pylist()]
+        return {"rows": rows, "report": report.as_dict()}
+    write_rows(reader, asked.format, asked.output)
+    if asked.output is None:
+        print(report, file=sys.stderr)
+        return None
+    return report
+
+
+def _drop(table: IndexedTable, asked: argparse.Namespace) -> object:
+    return table.drop(asked.name, if_exists=asked.if_exists)
+
+
+def _late_session(asked: argparse.Namespace) -> Any:
+    """A session that starts when something needs it: a repair may find nothing, or little, to do."""
+    if asked.in_process:
+        return None
+    from hudi_index.spark.runtime.session import LateSession
+
+    return LateSession(lambda: _session(asked))
+
+
+def _session(asked: argparse.Namespace) -> Any:
+    if asked.in_process:
+        return None
+    # Only here: most verbs need no Spark.
+    from hudi_index.spark.runtime.session import local_session
+
+    return local_session("hudi-index", settings={"spark.log.level": "ERROR"})
+
+
+def _as_json(answer: object) -> str:
+    return json.dumps(_plain(answer), sort_keys=True)
+
+
+def _plain(answer: object) -> object:
+    if isinstance(answer, tuple):
+        return [_plain(each) for each in answer]
+    for name in ("as_dict", "to_dict"):
+        if hasattr(answer, name):
+            plain: object = getattr(answer, name)()
+            return plain
+    return answer
+
+
+def _as_text(answer: object) -> str:
+    if isinstance(answer, tuple):
+        rows = [each.to_dict() for each in answer]
+        return _as_rows(rows, ("name", "kind", "source_fields", "expression", "state", "reason"))
+    if isinstance(answer, ScanPlan):
+        return answer.explain()
+    if isinstance(answer, ValidationReport):
+        return str(answer)
+    if is_dataclass(answer) and not isinstance(answer, type) and hasattr(answer, "indexes"):
+        if hasattr(answer, "verb"):
+            return str(answer)
+        facts = asdict(answer)
+        indexes = facts.pop("indexes")
+        lines = [f"{name.replace('_', ' '):<22} {value}" for name, value in facts.items()]
+        columns = (
+            *("name", "kind", "on", "state", "reason", "is_used"),
+            *("shards", "bytes", "log_files", "deepest_log", "due"),
+        )
+        return "\n".join([*lines, "", _as_rows(indexes, columns)])
+    return str(answer)
+
+
+def _as_rows(rows: list[dict[str, Any]], columns: Sequence[str]) -> str:
+    if not rows:
+        return "no indexes"
+    cells = [list(columns), *([_cell(row[name]) for name in columns] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in cells
+    ]
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,223 @@
+"""Which file groups the indexes speak for, and which indexes there are to ask.
+
+A file group is covered when its current slice is the one that `files` notes. Nothing else may be refuted by
+an index, so whatever happened to the table since merely covers less. What can't be loaded is no error here: a
+query without indexes is right, only slower, and the reason is kept for `explain`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudi_index.catalog import Catalog, IndexState
+from hudi_index.coverage import files
+from hudi_index.coverage.covered import Covered
+from hudi_index.entries.ranges import KeyRange
+from hudi_index.errors import CorruptError, UserError
+from hudi_index.kinds import kind_of, partition_stats_of
+from hudi_index.predicate import BoundTerm, Session, Term, bound_expression, derivation_of, parse_type
+from hudi_index.predicate.calendar import STORED
+from hudi_index.table import record_key_field
+from hudi_index.table.calendar import has_times
+from hudi_index.table.types import spark_type, type_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from hudi_index.catalog import IndexDefinition
+    from hudi_index.kinds.partition_stats import PartitionStats
+    from hudi_index.kinds.protocol import IndexKind
+    from hudi_index.metadata_table import MetadataTable, Reader
+    from hudi_index.predicate import Calendar, Derivation, Schema, SqlType
+    from hudi_index.table import Snapshot
+
+__all__ = ["FIRST_WEIGHED_TIER", "LAST_TIER", "READ_ERRORS", "Coverage", "UsableIndex"]
+
+
+@dataclass(frozen=True)
+class UsableIndex:
+    """An index that a plan may ask."""
+
+    name: str
+    kind: IndexKind | PartitionStats
+    terms: Mapping[Term, Term]
+    """How the index calls what a predicate calls otherwise: its expression, or its name for it."""
+    derived: Derivation | None = None
+    """Of an index over an expression: how its values follow from a column's."""
+
+    @property
+    def tier(self) -> int:
+        """Cheap ones are asked before dear ones."""
+        return _TIERS[type(self.kind).__name__]
+
+
+@dataclass
+class Coverage:
+    """What a plan can know."""
+
+    covered: Covered
+    indexes: list[UsableIndex] = field(default_factory=list)
+    """Cheapest to ask first."""
+    unusable: dict[str, str] = field(default_factory=dict)
+    """Why the others aren't asked, by name."""
+    expression_types: dict[str, SqlType] = field(default_factory=dict)
+    """Of expressions that usable indexes are over, by their text."""
+    expression_names: dict[str, str] = field(default_factory=dict)
+    """The same expressions by the name of their index, which a query may use (RFC-63)."""
+    expression_trees: dict[str, BoundTerm] = field(default_factory=dict)
+    """The same expressions by the keys of the trees that Spark computed them by."""
+    derivations: dict[Term, Derivation] = field(default_factory=dict)
+    """How their values follow from a column's, where they do."""
+    reader: Reader | None = None
+    only: frozenset[str] | None = None
+    """The indexes to ask, whatever that costs; None for all, as it pays."""
+
+    @classmethod
+    def of(
+        cls,
+        snapshot: Snapshot,
+        metadata_table: MetadataTable,
+        schema: Schema,
+        *,
+        session: Session,
+        only: Collection[str] | None = None,
+        calendar: Calendar = STORED,
+    ) -> Coverage:
+        """What the indexes of a table know of a snapshot. Raises NoSuchIndexError."""
+        found = cls(Covered.none(snapshot.slices))
+        try:
+            catalog = Catalog(snapshot.storage).load()
+            definitions = tuple(catalog)
+            if only is not None:
+                found.only = frozenset(catalog.definition_of(name).name for name in only)
+            if not definitions or not metadata_table.exists():
+                return found
+            found.reader = metadata_table.reader()
+            found.covered = _covered(snapshot, found.reader)
+            if calendar.is_other and has_times(snapshot.schema, snapshot.config.ordering_fields):
+                # Which of two records stands is decided by values that the query's reader sees otherwise.
+                found.covered = found.covered.without_logs()
+        except READ_ERRORS as error:
+            found.unusable["all indexes"] = str(error)
+            found.reader = None
+            return found
+        described_by = files.describing_indexes(found.reader.view.state.data_snapshot)
+        for definition in definitions:
+            if definition.state is IndexState.READY and definition.id not in described_by:
+                # Created or dropped between our two looks, or its entries are lost.
+                found.unusable[definition.name] = "the indexed slices are not described by it"
+            else:
+                found._add(definition, snapshot, schema, session, calendar)
+        found.indexes.sort(key=lambda index: index.tier)
+        return found
+
+    def _add(
+        self,
+        definition: IndexDefinition,
+        snapshot: Snapshot,
+        schema: Schema,
+        session: Session,
+        calendar: Calendar,
+    ) -> None:
+        reason = _reason_against(definition, snapshot.schema, session, calendar)
+        if not reason and self.reader and definition.partition not in self.reader.view.state.shards:
+            # A partition that isn't there has no entries, which would refute everything.
+            reason = f"the index metadata table has no partition {definition.partition}"
+        if reason:
+            self.unusable[definition.name] = reason
+            return
+        try:
+            types = _types_of(definition, snapshot.schema)
+            kind = kind_of(
+                definition,
+                types,
+                snapshot.config.ordering_fields,
+                record_key_field=record_key_field(snapshot.config),
+            )
+        except UserError as error:
+            self.unusable[definition.name] = str(error)
+            return
+        terms = self._terms_of(definition, schema)
+        derived = next((self.derivations[term] for term in terms if term in self.derivations), None)
+        if self.only is not None and definition.name not in self.only:
+            # A query may still call its expression by its name.
+            self.unusable[definition.name] = "only others are to be asked"
+            return
+        self.indexes.append(UsableIndex(definition.name, kind, terms, derived))
+        merged = partition_stats_of(definition, types) if not definition.is_functional else None
+        if merged is not None and self.reader and merged.partition in self.reader.view.state.shards:
+            self.indexes.append(UsableIndex(f"{definition.name} by partition", merged, {}))
+
+    def _terms_of(self, definition: IndexDefinition, schema: Schema) -> dict[Term, Term]:
+        """How queries call an index's expression, by text and by tree, and how the index does."""
+        expression, meaning = definition.expression, definition.meaning
+        if expression is None or meaning is None:
+            return {}
+        own = Term(expression, is_expression=True)
+        by_text = bound_expression(expression, schema)
+        by_tree = Term(by_text.text, is_expression=True, meaning=meaning.digest)
+        kind = parse_type(definition.expression_type or "")
+        self.expression_types[expression] = kind
+        self.expression_names[definition.name] = expression
+        self.expression_trees.update(dict.fromkeys(meaning.trees, BoundTerm(by_tree, kind)))
+        computed_in = Session(definition.options["time_zone"], meaning.zone_data, meaning.settings)
+        if derived := derivation_of(meaning.tree, schema, computed_in):
+            self.derivations.update({by_text: derived, by_tree: derived})
+        return {by_text: own, by_tree: own}
+
+
+def _covered(snapshot: Snapshot, reader: Reader) -> Covered:
+    noted_in = (stat.path for piece in reader.view.slices(files.PARTITION) for stat in piece.files)
+    return Covered.of(
+        snapshot,
+        (reader.storage.uri, *noted_in),
+        lambda: reader.lookup(files.PARTITION, [KeyRange.all()], columns=[files.PAYLOAD]),
+    )
+
+
+_TIERS = {
+    "PartitionStats": 0,
+    "ColumnStats": 1,
+    "BloomFilters": 2,
+    "Bitmap": 2,
+    "RecordIndex": 3,
+    "SecondaryIndex": 3,
+}
+FIRST_WEIGHED_TIER = 2
+"""From here on a look-up must pay."""
+LAST_TIER = max(_TIERS.values())
+READ_ERRORS = (CorruptError, OSError, pa.ArrowException)
+"""What reading a damaged index may raise; to a plan it is a reason, never an error."""
+
+
+def _reason_against(
+    definition: IndexDefinition, schema: pa.Schema, session: Session, calendar: Calendar
+) -> str | None:
+    if definition.state is not IndexState.READY:
+        return f"it is {definition.state}" + (f": {definition.reason}" if definition.reason else "")
+    if definition.is_functional:
+        if definition.meaning is None:
+            return f"it does not say what Spark made of its expression: REBUILD INDEX {definition.name}"
+        if reason := definition.meaning.reason_against(session):
+            return reason
+    try:
+        types = [str(type_of(schema, name)) for name in definition.source_fields]
+    except UserError as error:
+        return str(error)
+    if types != list(definition.source_types):
+        return "its columns have another type in this snapshot"
+    if calendar.is_other and definition.is_functional:
+        sources = [name.partition(".")[0] for name in definition.source_fields]
+        if has_times(schema, [*sources, *definition.source_fields]):
+            return calendar.reason
+    return None
+
+
+def _types_of(definition: IndexDefinition, schema: pa.Schema) -> dict[str, pa.DataType]:
+    if definition.expression is not None:
+        text = definition.expression_type or ""
+        return {definition.expression: spark_type(text, column=definition.expression)}
+    return {name: type_of(schema, name) for name in definition.source_fields}

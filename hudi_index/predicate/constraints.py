@@ -1,0 +1,174 @@
+"""A bound expression as a tree of constraints: what it asks of each term, and what no constraint can say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hudi_index.predicate.binding import bind
+from hudi_index.predicate.expression import (
+    And,
+    BoundTerm,
+    Call,
+    Compare,
+    CompareTerms,
+    Constant,
+    Expression,
+    In,
+    IsNull,
+    IsTrue,
+    Like,
+    Not,
+    Or,
+    StartsWith,
+    Unknown,
+)
+from hudi_index.predicate.normalize import without_negations
+from hudi_index.predicate.semantics.functions import steps_of
+from hudi_index.predicate.semantics.leaf_domains import (
+    all_but,
+    bound_term,
+    domain_of,
+    prefix_of,
+    prefix_range,
+)
+from hudi_index.predicate.semantics.monotonic import preimage_of
+from hudi_index.predicate.sql.parser import parse_predicate
+from hudi_index.predicate.values.condition import Constraint
+from hudi_index.predicate.values.domain import Domain
+from hudi_index.predicate.values.times import SessionZone
+from hudi_index.predicate.values.types import STRING
+
+if TYPE_CHECKING:
+    from hudi_index.predicate.semantics.leaf_domains import Leaf
+    from hudi_index.predicate.semantics.monotonic import Step
+    from hudi_index.predicate.values.types import Schema
+
+from hudi_index.predicate.tree import AllOf, Always, Never, Tree, all_of, any_of, constraint_of
+
+__all__ = ["constraints_of", "tree_of"]
+
+
+def constraints_of(text: str, schema: Schema, *, time_zone: str) -> Tree:
+    """What a predicate asks of a table's rows.
+
+    Args:
+        text: Spark SQL.
+        schema: The table's columns, and the expressions that indexes are over.
+        time_zone: The session's, which the text's local times are in.
+
+    Raises:
+        PredicateSyntaxError: if the text does not parse.
+        UnknownColumnError: for a column that the table does not have.
+    """
+    parsed = parse_predicate(text, time_zone=time_zone)
+    return tree_of(bind(parsed, schema), time_zone=time_zone)
+
+
+def tree_of(expression: Expression, *, time_zone: str | SessionZone) -> Tree:
+    """What a bound expression asks of rows."""
+    return _tree(without_negations(expression), SessionZone.of(time_zone))
+
+
+def _tree(expression: Expression, zone: SessionZone) -> Tree:
+    if isinstance(expression, And):
+        return all_of(_tree(child, zone) for child in expression.children)
+    if isinstance(expression, Or):
+        return any_of(_tree(child, zone) for child in expression.children)
+    if isinstance(expression, Constant):
+        return Always() if expression.value else Never()
+    if isinstance(expression, Unknown):
+        return Unknown(expression.text, expression.reason)
+    if isinstance(expression, Not):
+        raise TypeError("negations are in the leaves by now")
+    if isinstance(expression, IsTrue):
+        return _not_true(expression, zone)
+    if isinstance(expression, CompareTerms):
+        return _unknown_pair(expression)
+    return _leaf(expression, zone)
+
+
+def _not_true(expression: IsTrue, zone: SessionZone) -> Tree:
+    if isinstance(expression.child, (And, Or, Not, IsTrue, Constant, Unknown)):
+        raise TypeError("IS NOT TRUE is at the leaves by now")
+    if isinstance(expression.child, CompareTerms):
+        return _unknown_pair(expression.child)
+    domain = _value_domain(expression.child, zone)
+    if domain is None:
+        return _unknown(expression.child, zone)
+    return _constraint(expression.child, all_but(domain), zone)
+
+
+def _leaf(leaf: Leaf, zone: SessionZone) -> Tree:
+    domain = _value_domain(leaf, zone)
+    if domain is not None:
+        return _constraint(leaf, domain, zone)
+    term = bound_term(leaf.term)
+    is_text = term.type == STRING and not term.casts and not term.calls
+    if isinstance(leaf, Like) and not leaf.is_negated and is_text:
+        prefix, rest = prefix_of(leaf.pattern, leaf.escape)
+        if rest is not None and prefix:
+            # More is asked than the prefix, but never less.
+            return AllOf((Constraint(term.term, Domain.of([prefix_range(prefix)])), _unknown(leaf, zone)))
+    return _unknown(leaf, zone)
+
+
+def _value_domain(leaf: Leaf, zone: SessionZone) -> Domain | None:
+    """The values of the leaf's term, all its calls applied, for which it is true."""
+    term = bound_term(leaf.term)
+    if not term.calls:
+        found = domain_of(leaf, zone)
+        if found is not None or not term.casts:
+            return found
+    steps = _steps(term, zone)
+    if isinstance(steps, str):
+        return None
+    plain = BoundTerm(term.term, steps[-1].target, term.casts if term.calls else ())
+    return domain_of(replace(leaf, term=plain), zone)
+
+
+def _steps(term: BoundTerm, zone: SessionZone) -> tuple[Step, ...] | str:
+    """The calls, or for want of them the casts, as steps; else why they are of no use."""
+    return steps_of(term.type, term.calls or [Call.cast(kind) for kind in term.casts], zone)
+
+
+def _unknown(leaf: Leaf, zone: SessionZone) -> Unknown:
+    term = bound_term(leaf.term)
+    text = f"{term.text or term.term.text} {_asked(leaf)}"
+    if term.calls:
+        steps = _steps(term, zone)
+        if isinstance(steps, str):
+            return Unknown(text, f"no index is over this expression, and {steps}")
+    kinds = " as ".join(str(kind) for kind in (term.type, *term.casts))
+    return Unknown(text, f"it is not certain which values of type {kinds} meet it")
+
+
+def _unknown_pair(pair: CompareTerms) -> Unknown:
+    one, other = bound_term(pair.term).term.text, bound_term(pair.other).term.text
+    return Unknown(f"{one} {pair.operator.value} {other}", "it compares two values of the row")
+
+
+def _asked(leaf: Leaf) -> str:
+    """What a leaf asks of its term, for people to read."""
+    if isinstance(leaf, Compare):
+        return f"{leaf.operator.value} {leaf.literal.value!r}"
+    if isinstance(leaf, In):
+        return f"{'NOT ' * leaf.is_negated}IN ({len(leaf.literals)} values)"
+    if isinstance(leaf, (Like, StartsWith)):
+        wanted = leaf.pattern if isinstance(leaf, Like) else f"{leaf.prefix}%"
+        return f"{'NOT ' * leaf.is_negated}LIKE {wanted!r}"
+    word = "NULL" if isinstance(leaf, IsNull) else "TRUE"
+    return f"IS {'NOT ' * leaf.is_negated}{word}"
+
+
+def _constraint(leaf: Leaf, domain: Domain, zone: SessionZone) -> Tree:
+    """The constraint that the leaf's value is in a domain; where calls leave a doubt, with the doubt."""
+    term = bound_term(leaf.term)
+    if not term.calls and (not term.casts or domain_of(leaf, zone) is not None):
+        return constraint_of(Constraint(term.term, domain))
+    steps = _steps(term, zone)
+    if isinstance(steps, str):
+        raise TypeError("without steps there is no domain")
+    arguments, is_exact = preimage_of(steps, domain)
+    found = constraint_of(Constraint(term.term, arguments))
+    return found if is_exact else all_of([found, _unknown(leaf, zone)])

@@ -1,0 +1,319 @@
+"""What stands on either side of an operator: literals, columns, expressions over columns.
+
+Literals are read as Spark's parser reads them, from the text of their tokens: sqlglot's own reading of
+escapes and suffixes is not Spark's. An operand that is none of the three is Unknown.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING, TypeAlias
+
+from sqlglot import Token, TokenType, exp
+
+from hudi_index.errors import DdlSyntaxError
+from hudi_index.predicate.expression import Compare, Expression, IsNull, Operator, StartsWith, Unknown
+from hudi_index.predicate.sql.canonical import (
+    canonical_text,
+    columns_of,
+    parsed_expression,
+    without_outer_brackets,
+)
+from hudi_index.predicate.sql.tokens import is_name, quoted_name, raw_of, tokens_of
+from hudi_index.predicate.values import types
+from hudi_index.predicate.values.casts import Literal, cast_literal
+from hudi_index.predicate.values.condition import Term
+from hudi_index.predicate.values.numbers import number_literal
+from hudi_index.predicate.values.types import parse_type
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hudi_index.predicate.values.times import SessionZone
+
+__all__ = [
+    "CASTING_FUNCTIONS",
+    "MAX_NESTING",
+    "QUERIES",
+    "Operands",
+    "Value",
+    "column_parts",
+    "split_arguments",
+]
+
+Value: TypeAlias = Literal | Term | Expression
+
+MAX_NESTING = 20
+"""Brackets in brackets that sqlglot is asked about; it recurses many calls for each."""
+_SHOWN = 200
+
+_TYPED = {
+    "DATE": types.DATE,
+    "TIMESTAMP": types.TIMESTAMP,
+    "TIMESTAMP_LTZ": types.TIMESTAMP,
+    "TIMESTAMP_NTZ": types.TIMESTAMP_NTZ,
+}
+CASTING_FUNCTIONS = {
+    **{
+        name: parse_type(name)
+        for name in ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double")
+    },
+    **{name: parse_type(name) for name in ("string", "binary", "date", "timestamp")},
+}
+"""Spark's functions that are casts to the type of their name."""
+_WORDS = {"TRUE": (True, types.BOOLEAN), "FALSE": (False, types.BOOLEAN), "NULL": (None, types.NULL)}
+
+
+class Operands:
+    """Reads operands out of one text."""
+
+    def __init__(self, text: str, zone: SessionZone) -> None:
+        self._text, self._zone = text, zone
+        self._seen: dict[str, Value] = {}
+
+    def value(self, tokens: Sequence[Token]) -> Value:
+        """What the tokens mean, one after the other in the text."""
+        source = self.source(tokens)
+        if source not in self._seen:
+            self._seen[source] = self._read(tokens, source)
+        return self._seen[source]
+
+    def literal(self, tokens: Sequence[Token]) -> Literal | None:
+        """The constant that the tokens are; None if they are none."""
+        return self._literal(tokens, MAX_NESTING)
+
+    def source(self, tokens: Sequence[Token]) -> str:
+        """The tokens as they stand in the text."""
+        return self._text[tokens[0].start : tokens[-1].end + 1]
+
+    def unknown(self, tokens: Sequence[Token], reason: str, *values: Value) -> Unknown:
+        """The tokens as something that proves nothing; the values in it may still name columns."""
+        terms: list[Term] = []
+        for value in values:
+            terms += [value] if isinstance(value, Term) else value.terms if isinstance(value, Unknown) else []
+        source = self.source(tokens)
+        shown = source if len(source) <= _SHOWN else source[: _SHOWN - 1] + "…"
+        return Unknown(shown, reason, tuple(term for term in terms if not term.is_expression))
+
+    def _read(self, tokens: Sequence[Token], source: str) -> Value:
+        literal = self._literal(tokens, MAX_NESTING)
+        if literal:
+            return literal
+        if parts := column_parts(tokens, self._text):
+            # Such that binding can take it apart again.
+            return Term(".".join(part if _PLAIN.fullmatch(part) else quoted_name(part) for part in parts))
+        return self._condition(tokens) or self._expression(tokens, source)
+
+    def _literal(self, tokens: Sequence[Token], depth: int) -> Literal | None:
+        if not depth or not tokens:
+            return None
+        first = raw_of(tokens[0], self._text).upper()
+        if first in ("-", "+") and len(tokens) > 1:
+            return self._signed(tokens, depth)
+        if first == "(" and raw_of(tokens[-1], self._text) == ")":
+            inner = without_outer_brackets(tokens)
+            return self._literal(inner, depth - 1) if len(inner) < len(tokens) else None
+        if len(tokens) == 1:
+            return self._single(tokens[0], first)
+        if len(tokens) == 2:
+            return self._pair(tokens, first)
+        if len(tokens) == 3 and tokens[1].token_type in _ARITHMETIC:
+            return self._computed(tokens, depth)
+        return self._cast(tokens, first, depth)
+
+    def _single(self, token: Token, raw: str) -> Literal | None:
+        if raw in _WORDS:
+            return Literal(*_WORDS[raw])
+        if token.token_type == TokenType.NUMBER:
+            found = number_literal(raw, is_negative=False)
+            return Literal(*found) if found else None
+        if token.token_type == TokenType.HEX_STRING:
+            digits = token.text
+            is_hex = re.fullmatch("(?:[0-9A-Fa-f]{2})*", digits)
+            return Literal(bytes.fromhex(digits), types.BINARY) if is_hex else None
+        if token.token_type in (TokenType.STRING, TokenType.RAW_STRING):
+            value = _string_value(raw_of(token, self._text))
+            return None if value is None else Literal(value, types.STRING)
+        return None
+
+    def _pair(self, tokens: Sequence[Token], first: str) -> Literal | None:
+        one, other = tokens
+        if first in _TYPED and other.token_type == TokenType.STRING:
+            text = self._single(other, raw_of(other, self._text))
+            literal = cast_literal(text, _TYPED[first], self._zone) if text else None
+            # A typed literal that is no date is an error to Spark, not null.
+            return literal if literal and literal.value is not None else None
+        if first == "." and other.token_type == TokenType.NUMBER and one.end + 1 == other.start:
+            found = number_literal("." + raw_of(other, self._text), is_negative=False)
+            return Literal(*found) if found else None
+        return None
+
+    def _signed(self, tokens: Sequence[Token], depth: int) -> Literal | None:
+        is_minus = raw_of(tokens[0], self._text) == "-"
+        if is_minus and len(tokens) == 2 and tokens[1].token_type == TokenType.NUMBER:
+            # The sign belongs to the number: -2147483648 is an int.
+            found = number_literal(raw_of(tokens[1], self._text), is_negative=True)
+            return Literal(*found) if found else None
+        inner = self._literal(tokens[1:], depth - 1)
+        if inner is None or inner.value is None or not inner.type.is_numeric:
+            return None
+        if not is_minus:
+            return inner
+        if inner.type.is_integral:
+            return _whole(-inner.value, inner)
+        # Decimal's own minus rounds to 28 digits.
+        is_decimal = isinstance(inner.value, Decimal)
+        return Literal(inner.value.copy_negate() if is_decimal else -inner.value, inner.type)
+
+    def _computed(self, tokens: Sequence[Token], depth: int) -> Literal | None:
+        left, right = self._literal(tokens[:1], depth), self._literal(tokens[2:], depth)
+        if not left or not right or left.type != right.type or not left.type.is_integral:
+            return None
+        operation = tokens[1].token_type
+        if operation == TokenType.PLUS:
+            return _whole(left.value + right.value, left)
+        if operation == TokenType.DASH:
+            return _whole(left.value - right.value, left)
+        return _whole(left.value * right.value, left)
+
+    def _cast(self, tokens: Sequence[Token], first: str, depth: int) -> Literal | None:
+        """`CAST(x AS type)`, `type(x)`, `x::type`."""
+        double_colon = [index for index, token in enumerate(tokens) if token.token_type == TokenType.DCOLON]
+        if double_colon and first not in ("CAST", "("):
+            inner, kind = tokens[: double_colon[-1]], tokens[double_colon[-1] + 1 :]
+        elif not _is_call(tokens, self._text):
+            return None
+        elif first == "CAST":
+            inner, kind = _around(tokens[2:-1], TokenType.ALIAS)
+        else:
+            inner, kind = tokens[2:-1], tokens[:1]
+            if first.lower() not in CASTING_FUNCTIONS or len(split_arguments(inner)) != 1:
+                return None
+        literal = self._literal(inner, depth - 1)
+        if literal is None or not kind:
+            return None
+        target = parse_type("".join(raw_of(token, self._text) for token in kind))
+        return cast_literal(literal, target, self._zone) if target.is_ordered else None
+
+    def _condition(self, tokens: Sequence[Token]) -> Expression | None:
+        """The functions that are conditions on a term."""
+        if not _is_call(tokens, self._text):
+            return None
+        name, arguments = tokens[0].text.lower(), split_arguments(tokens[2:-1])
+        if name not in _CONDITIONS:
+            return None
+        values = [self.value(argument) for argument in arguments if argument]
+        if not values or len(values) < len(arguments) or not isinstance(values[0], Term):
+            return None
+        term = values[0]
+        if len(values) == 1 and name in ("isnull", "isnotnull"):
+            return IsNull(term, is_negated=name == "isnotnull")
+        if len(values) == 1 and name == "isnan":
+            return Compare(Operator.SAME, term, Literal(math.nan, types.DOUBLE))
+        if len(values) == 2 and name == "startswith":
+            prefix = values[1]
+            if isinstance(prefix, Literal) and prefix.type == types.STRING and prefix.value is not None:
+                return StartsWith(term, prefix.value)
+        return None
+
+    def _expression(self, tokens: Sequence[Token], source: str) -> Value:
+        own: Sequence[Token] = tokens_of(source)
+        inner = without_outer_brackets(own)
+        is_value = len(split_arguments(inner)) == 1 and inner[0].token_type not in QUERIES
+        own = inner if is_value else own
+        try:
+            tree = parsed_expression(source, own, end=len(source))
+        except RecursionError:
+            return self.unknown(tokens, "it is nested too deeply")
+        except DdlSyntaxError as error:
+            raise DdlSyntaxError(
+                text=self._text, position=tokens[0].start + error.position, expected=error.expected
+            ) from None
+        if tree.find(exp.Query, exp.Values, exp.Window, exp.Star, exp.Placeholder, exp.Parameter):
+            return self.unknown(tokens, "it is no value of one row")
+        if not columns_of(tree):
+            return self.unknown(tokens, "its value is not known before the query runs")
+        return Term(canonical_text(source, own, tree), is_expression=True)
+
+
+QUERIES = (TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.FROM)
+_PLAIN = re.compile(r"[^\W\d]\w*")
+_CONDITIONS = ("isnull", "isnotnull", "isnan", "startswith")
+_ARITHMETIC = (TokenType.PLUS, TokenType.DASH, TokenType.STAR)
+
+
+def _whole(number: int, like: Literal) -> Literal | None:
+    """A whole number of a literal's type; None where Spark would wrap it around."""
+    limit = 1 << (like.type.bits - 1)
+    return Literal(number, like.type) if -limit <= number < limit else None
+
+
+def column_parts(tokens: Sequence[Token], text: str) -> tuple[str, ...]:
+    """The parts of a column's name, if the tokens are one; else nothing."""
+    if len(tokens) % 2 == 0 or any(token.token_type != TokenType.DOT for token in tokens[1::2]):
+        return ()
+    names = tokens[::2]
+    if not all(is_name(token, text) and token.text for token in names):
+        return ()
+    return tuple(token.text for token in names)
+
+
+def split_arguments(tokens: Sequence[Token]) -> list[Sequence[Token]]:
+    """What stands between the commas outside of all brackets."""
+    parts, depth, start = [], 0, 0
+    for index, token in enumerate(tokens):
+        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        if depth == 0 and token.token_type == TokenType.COMMA:
+            parts.append(tokens[start:index])
+            start = index + 1
+    return [*parts, tokens[start:]]
+
+
+_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
+_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
+
+
+def _is_call(tokens: Sequence[Token], text: str) -> bool:
+    """Whether the tokens are one call of a function."""
+    if len(tokens) < 3 or not is_name(tokens[0], text) or tokens[1].token_type != TokenType.L_PAREN:
+        return False
+    depth = 0
+    for index, token in enumerate(tokens[1:], start=1):
+        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+        if depth == 0:
+            return index == len(tokens) - 1
+    return False
+
+
+def _around(tokens: Sequence[Token], kind: TokenType) -> tuple[Sequence[Token], Sequence[Token]]:
+    """What stands before and after the last token of a kind."""
+    for index in range(len(tokens) - 1, -1, -1):
+        if tokens[index].token_type == kind:
+            return tokens[:index], tokens[index + 1 :]
+    return tokens, ()
+
+
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([01][0-7][0-7])|(.))", re.DOTALL)
+_ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+
+
+def _string_value(raw: str) -> str | None:
+    """The text a string literal stands for; None if Spark's reading isn't certain."""
+    if raw[0] in "rR":
+        return raw[2:-1]
+    body = raw[1:-1]
+    if raw[0] in body.replace("\\" + raw[0], ""):
+        return None
+    try:
+        value = _ESCAPE.sub(_unescaped, body)
+    except (ValueError, OverflowError):
+        return None
+    return None if re.search("[\ud800-\udfff]", value) else value
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    if code := found[1] or found[2]:
+        return chr(int(code, 16))
+    return chr(int(found[3], 8)) if found[3] else _ESCAPED.get(found[4], found[4])

@@ -1,0 +1,63 @@
+"""Work that is done before Spark would be up: jobs of this machine do it in their own process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hudi_index.lifecycle.executor import LocalExecutor
+from hudi_index.spark.build.executor import SparkExecutor, bytes_of
+from hudi_index.spark.runtime.session import LateSession
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from hudi_index.lifecycle.executor import Executor, ExpressionFacts, JobOutcome
+    from hudi_index.lifecycle.job import Job
+    from hudi_index.metadata_table import FileSlice as MetadataSlice
+    from hudi_index.metadata_table import ShardWriter, WriteStat
+    from hudi_index.predicate.session import Settings
+
+__all__ = ["SmallWorkHere", "executor_on"]
+
+MOST_BYTES = 32 * 1024 * 1024
+"""Of files to read: some seconds of work, and entries that fit in any process's memory."""
+
+
+def executor_on(spark: SparkSession) -> Executor:
+    """Runs jobs on a session; what is small, before a session that need not start."""
+    on_spark = SparkExecutor(spark)
+    return SmallWorkHere(on_spark) if isinstance(spark, LateSession) else on_spark
+
+
+@dataclass(frozen=True)
+class SmallWorkHere:
+    """Runs small jobs in this process, and others on Spark."""
+
+    on_spark: SparkExecutor
+
+    def run(self, job: Job, purges: Mapping[int, MetadataSlice]) -> JobOutcome:
+        """See hudi_index.lifecycle.executor.Executor."""
+        needs_spark = bool(job.expressions) or any(job.reason_for_spark(item) for item in job.items)
+        is_small = bytes_of(job.items) + _stored_bytes(purges.values()) <= MOST_BYTES
+        if needs_spark or not is_small:
+            return self.on_spark.run(job, purges)
+        return LocalExecutor(self.on_spark.rows_at_once).run(job, purges)
+
+    def compact(self, writer: ShardWriter, slices: Sequence[MetadataSlice]) -> list[WriteStat]:
+        """See hudi_index.lifecycle.executor.Executor."""
+        is_small = _stored_bytes(slices) <= MOST_BYTES
+        return (LocalExecutor() if is_small else self.on_spark).compact(writer, slices)
+
+    def describe_expression(
+        self, schema: pa.Schema, sql: str, time_zone: str | None, settings: Settings | None, /
+    ) -> ExpressionFacts:
+        """See hudi_index.lifecycle.executor.Executor."""
+        return self.on_spark.describe_expression(schema, sql, time_zone, settings)
+
+
+def _stored_bytes(slices: Iterable[MetadataSlice]) -> int:
+    return sum(piece.base_bytes + piece.log_bytes for piece in slices)

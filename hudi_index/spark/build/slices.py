@@ -1,0 +1,360 @@
+"""Slices that only Hudi on Spark can merge: their rows as changes.
+
+Hudi's own snapshot read, as of the instant that is being indexed, is restricted to the wanted slices by
+standing between Spark's planner and Hudi's file index. What Hudi lists for them must be what the index will
+note as covered, file by file; anything else is a conflict, and a later run sees the newer table.
+
+    scan       Hudi merges; beside the columns a row gets its file, its place and the values of expressions
+    gather     the rows of a file group come together in reading order, behind the item they belong to
+    build      positions are counted, rows become changes
+"""
+
+from __future__ import annotations
+
+import pickle
+import re
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.sql import DataFrame, functions
+
+from hudi_index.errors import ConflictError, TableFileError, UnsupportedTableError, UserError
+from hudi_index.lifecycle.tasks import ItemPlan, as_changes, changes_of
+from hudi_index.spark.runtime.calendar import reading_as_stored
+from hudi_index.spark.build.expressions import pieces_by, with_expressions
+from hudi_index.table import RECORD_KEY
+from hudi_index.table.record_keys import reason_against_computing
+from hudi_index.table.slices import parse_log_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+    from pyspark.accumulators import Accumulator
+    from pyspark.sql import SparkSession
+
+    from hudi_index.coverage.files import IndexedSlice
+    from hudi_index.lifecycle.job import Job, WorkItem
+    from hudi_index.lifecycle.runs import Changes, Counts
+    from hudi_index.lifecycle.tasks import Described
+    from hudi_index.table import FileGroupId, FileSlice
+
+__all__ = ["NoHudiError", "SliceChangedError", "naming_slices", "pieces_of_slices", "refuse_changed_logs"]
+
+_OWNER, _BLOCK, _PLACE, _WORK = "_owner", "_block", "_place", "_work"
+_OPENING = -1
+_NAMED = 3
+_READ_OPTIONS = {"hoodie.metadata.enable": "false", "hoodie.enable.data.skipping": "false"}
+_NEXT = "\u0001\n"
+"""Between texts that come over in one call; in no path."""
+_FILE = re.compile(r"FileStatus\{path=(.+?); isDirectory=", re.DOTALL)
+_SLICE = re.compile(
+    r"FileSlice\(fileGroupId=HoodieFileGroupId\(partitionPath=(.*?), fileId=([^,)]*)\), base", re.DOTALL
+)
+_LOG = re.compile(r"HoodieLogFile\(pathStr=(.+?), fileSize=(-?\d+)\)", re.DOTALL)
+_SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):/+")
+
+
+class NoHudiError(UserError):
+    """Slices that need Hudi, and a Spark session without it."""
+
+    def __init__(self, *, uri: str, reason: str | None) -> None:
+        self.uri, self.reason = uri, reason
+        super().__init__(
+            f"table {uri!r}: {reason}, so Hudi on Spark has to read it; "
+            "run this with the Hudi bundle on Spark's class path (spark-submit --packages …)"
+        )
+
+
+class SliceChangedError(ConflictError):
+    """Hudi on Spark no longer reads the slice that was to be indexed."""
+
+    def __init__(self, *, group: FileGroupId, reason: str) -> None:
+        self.group, self.reason = group, reason
+        where = group.path_of(group.file_id)
+        super().__init__(f"file group {where!r} changed while it was being indexed ({reason}); retry")
+
+
+def pieces_of_slices(
+    spark: SparkSession, job: Job, items: Sequence[WorkItem], tasks: int, done: Accumulator[int]
+) -> DataFrame:
+    """The changes of items whose present slices Hudi on Spark reads, as rows with the fields of a Piece."""
+    _refuse_without_record_keys(job)
+    spark = reading_as_stored(spark)
+    pieces = {item.after.group: item.after for item in items if item.after}
+    scan, owners = _scan(spark, job, pieces)
+    names = _columns(job)
+    rows = scan.select(
+        # Spark gives the name as an encoded URI.
+        functions.expr(
+            "regexp_replace(url_decode(replace(input_file_name(), '+', '%2B')), '^([^:/]+):/+', '$1:/')"
+        ).alias(_OWNER),
+        functions.expr("input_file_block_start()").alias(_BLOCK),
+        functions.monotonically_increasing_id().alias(_PLACE),
+        *(functions.col(f"`{name}`") for name in names),
+    )
+    rows = with_expressions(spark, job, rows)
+    opened = [(owners[item.after.group], _OPENING, pickle.dumps(item)) for item in items if item.after]
+    openings = spark.createDataFrame(opened, f"{_OWNER} string, {_BLOCK} bigint, {_WORK} binary")
+    gathered = (
+        # In this order: of two sessions, that of the rows counts.
+        rows.unionByName(openings, allowMissingColumns=True)
+        .repartition(tasks, _OWNER)
+        .sortWithinPartitions(_OWNER, _BLOCK, _PLACE)
+    )
+    return pieces_by(gathered, _build(replace(job, items=()), done))
+
+
+@contextmanager
+def naming_slices(job: Job, items: Sequence[WorkItem]) -> Iterator[None]:
+    """Name the slices that neither hudi-rs nor, now, Hudi on Spark could read."""
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        pieces = [item.after for item in items if item.after and item.after.identity in job.reader.refused]
+        if not pieces:
+            raise
+        names = ", ".join(job.reader.storage.uri_of(piece.paths[-1]) for piece in pieces[:_NAMED])
+        causes = [line for line in str(error).splitlines() if "Caused by" in line]
+        said = causes[-1] if causes else type(error).__name__
+        reason = f"{job.reader.refused[pieces[0].identity]}, and Hudi on Spark fails: {said.strip()}"
+        raise TableFileError(path=names, reason=reason) from error
+
+
+def refuse_changed_logs(job: Job, items: Sequence[WorkItem]) -> None:
+    """Refuse if a log was written to under its name while it was read, which only version 6 does."""
+    pieces = [item.after for item in items if item.after and item.after.log_times]
+    for group, error in job.reader.losses(pieces).items() if pieces else ():
+        raise SliceChangedError(group=group, reason=error.reason)
+
+
+def _refuse_without_record_keys(job: Job) -> None:
+    shape = job.reader.shape
+    if not shape.config.populates_meta_fields:
+        reason = reason_against_computing(shape.config, shape.schema.stored)
+        if reason:
+            raise UnsupportedTableError(uri=job.reader.storage.uri, reason=reason)
+
+
+def _columns(job: Job) -> list[str]:
+    """The top-level columns that are read, those of the record key first."""
+    config = job.reader.shape.config
+    keys = [RECORD_KEY] if config.populates_meta_fields else list(config.record_key_fields)
+    wanted = job.columns_to_read((*job.kept_kinds, *job.new_kinds))
+    return list(dict.fromkeys([*map(job.reader.column_of, keys), *map(job.reader.column_of, wanted)]))
+
+
+def _scan(
+    spark: SparkSession, job: Job, pieces: Mapping[FileGroupId, FileSlice]
+) -> tuple[DataFrame, dict[FileGroupId, str]]:
+    """The rows of the slices, and by file group the file that Spark calls its rows' origin."""
+    jvm: Any = spark.sparkContext._jvm
+    relation = _relation(spark, job, next(iter(pieces.values())))
+    nothing = _sequence(jvm, [])
+    index = relation.location()
+    # Both answers come from one listing, which the file index keeps.
+    logs = _logs_by_group(index.filterFileSlices(nothing, nothing, False).mkString(_NEXT))  # noqa: FBT003
+    directories = index.listFiles(nothing, nothing)
+    base = f"{_normal(index.rootPaths().head().toString())}/"
+    wanted, owners = {}, {}
+    texts = directories.mkString(_NEXT).split(_NEXT) if directories.size() else []
+    found = [[_normal(path) for path in _FILE.findall(text)] for text in texts]
+    by_path = {path: group for group, piece in pieces.items() for path in _leading_files(base, piece)}
+    for paths in found:
+        for path in paths:
+            group = by_path.get(path)
+            if group is not None:
+                wanted[path], owners[group] = group, path
+    for group, piece in pieces.items():
+        _refuse_another(
+            piece, owners.get(group), logs.get((group.partition_path, group.file_id), {}), job.instant
+        )
+    chosen = _sequence(jvm, list(_chosen(jvm, directories, found, wanted)))
+    ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
+    restricted = relation.copy(
+        _ChosenSlices(index, chosen),
+        relation.partitionSchema(),
+        relation.dataSchema(),
+        relation.bucketSpec(),
+        relation.fileFormat(),
+        relation.options(),
+        relation.sparkSession(),
+    )
+    session: Any = spark._jsparkSession
+    return DataFrame(session.baseRelationToDataFrame(restricted), spark), owners
+
+
+def _relation(spark: SparkSession, job: Job, piece: FileSlice) -> Any:
+    reader = spark.read.format("hudi").options(**_READ_OPTIONS).option("as.of.instant", job.instant)
+    if job.reader.shape.schema.has_internal_schema:
+        reader = reader.option("hoodie.schema.on.read.enable", "true")
+    try:
+        frame = reader.load(job.reader.storage.uri)
+    except PySparkException as error:
+        if error.getErrorClass() != "DATA_SOURCE_NOT_FOUND" and "DATA_SOURCE_NOT_FOUND" not in str(error):
+            raise
+        raise NoHudiError(uri=job.reader.storage.uri, reason=job.reader.choice_of(piece).reason) from error
+    frame_java: Any = frame._jdf
+    return frame_java.queryExecution().analyzed().collectLeaves().head().relation()
+
+
+def _leading_files(base: str, piece: FileSlice) -> Iterable[str]:
+    """The files that Hudi may name a slice by: the base file, without one a log."""
+    paths = piece.log_paths if piece.base_path is None else (piece.base_path,)
+    return (f"{base}{path}" for path in paths)
+
+
+def _logs_by_group(text: str) -> dict[tuple[str, str], dict[str, int]]:
+    """By partition path and file id, name and size of the log files."""
+    places = [*_SLICE.finditer(text)]
+    ends = [place.start() for place in places[1:]] + [len(text)]
+    return {
+        (place[1], place[2]): {
+            path.rpartition("/")[2]: int(size)
+            for path, size in _LOG.findall(text, place.end(), end)
+            if parse_log_file(path.rpartition("/")[2], 0)
+        }
+        for place, end in zip(places, ends, strict=True)
+    }
+
+
+def _refuse_another(
+    piece: FileSlice, owner: str | None, logs: Mapping[str, int], instant: str | None
+) -> None:
+    """Refuse if Hudi would merge other files than those of the slice."""
+    if owner is None:
+        raise SliceChangedError(group=piece.group, reason="its files are no longer listed")
+    missing = [name for name in piece.log_files if name not in logs]
+    if missing:
+        raise SliceChangedError(group=piece.group, reason=f"{missing[0]} is no longer listed")
+    for name in logs.keys() - set(piece.log_files):
+        parsed = parse_log_file(name, 0)
+        # Hudi lists the logs of later commits too, and leaves them out when it reads.
+        if parsed and not (instant and parsed.instant > instant):
+            raise SliceChangedError(group=piece.group, reason=f"{name} was added")
+    if piece.log_times:
+        for name, size in zip(piece.log_files, piece.log_sizes, strict=True):
+            if logs[name] not in (size, -1):
+                raise SliceChangedError(group=piece.group, reason=f"{name} has grown")
+
+
+def _chosen(
+    jvm: Any, directories: Any, found: list[list[str]], wanted: Mapping[str, FileGroupId]
+) -> Iterator[Any]:
+    """The directories, with the wanted files only; calls are made for these alone."""
+    for place, paths in enumerate(found):
+        kept = [position for position, path in enumerate(paths) if path in wanted]
+        if not kept:
+            continue
+        directory = directories.apply(place)
+        if len(kept) < len(paths):
+            files = directory.files()
+            directory = directory.copy(
+                directory.values(), _sequence(jvm, [files.apply(each) for each in kept])
+            )
+        yield directory
+
+
+def _normal(path: str) -> str:
+    """A path with one slash after its scheme: Hadoop and Spark differ in that."""
+    return _SCHEME.sub(r"\1:/", path)
+
+
+def _sequence(jvm: Any, items: Sequence[Any]) -> Any:
+    held = jvm.java.util.ArrayList()
+    for item in items:
+        held.add(item)
+    return jvm.scala.collection.JavaConverters.asScalaBufferConverter(held).asScala().toSeq()
+
+
+class _ChosenSlices:
+    """A Spark FileIndex that lists what was chosen, and is Hudi's in all else."""
+
+    def __init__(self, inner: Any, chosen: Any) -> None:
+        self._inner, self._chosen = inner, chosen
+
+    def listFiles(self, _partition_filters: Any, _data_filters: Any) -> Any:  # noqa: N802
+        return self._chosen
+
+    def rootPaths(self) -> Any:  # noqa: N802
+        return self._inner.rootPaths()
+
+    def inputFiles(self) -> Any:  # noqa: N802
+        return self._inner.inputFiles()
+
+    def refresh(self) -> None:
+        """The listing is the snapshot's."""
+
+    def sizeInBytes(self) -> Any:  # noqa: N802
+        return self._inner.sizeInBytes()
+
+    def partitionSchema(self) -> Any:  # noqa: N802
+        return self._inner.partitionSchema()
+
+    def metadataOpsTimeNs(self) -> Any:  # noqa: N802
+        return self._inner.metadataOpsTimeNs()
+
+    def hashCode(self) -> int:  # noqa: N802
+        return id(self) % 2**31
+
+    def equals(self, _other: Any) -> bool:
+        return False
+
+    def toString(self) -> str:  # noqa: N802
+        return "chosen file slices"
+
+    class Java:
+        """Tells py4j what this is."""
+
+        implements = ["org.apache.spark.sql.execution.datasources.FileIndex"]  # noqa: RUF012
+
+
+def _build(job: Job, done: Accumulator[int]) -> Any:
+    def of_items(batches: Iterable[pa.RecordBatch]) -> Iterator[Described | Counts | IndexedSlice]:
+        for data, rows in _runs_of(batches):
+            item = pickle.loads(data)
+            columns = job.columns_to_read(ItemPlan.of(job, item).kinds_after)
+            extra = [each.column for each in job.expressions]
+            arranged = job.reader.rows(item.after, columns).arranged(rows, extra)
+            yield from changes_of(job, item, (), arranged)
+            done.add(1)
+
+    def changes(batches: Iterable[pa.RecordBatch]) -> Iterator[Changes | Counts]:
+        return as_changes(job, of_items(batches))
+
+    return changes
+
+
+def _runs_of(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[bytes, Iterator[pa.RecordBatch]]]:
+    """Items with their rows, each to be consumed before the next."""
+    pieces = (piece for batch in batches for piece in _pieces_of(batch))
+    held = next(pieces, None)
+    while held is not None:
+        data = held.column(_WORK)[0].as_py()
+        rest: list[pa.RecordBatch] = []
+
+        def rows(first: pa.RecordBatch = held, rest: list[pa.RecordBatch] = rest) -> Iterator[pa.RecordBatch]:
+            yield first.slice(1)
+            for piece in pieces:
+                if piece.column(_WORK)[0].is_valid:
+                    rest.append(piece)
+                    return
+                yield piece
+
+        stream = rows()
+        yield data, stream
+        for _ in stream:
+            pass
+        held = rest[0] if rest else None
+
+
+def _pieces_of(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """A batch cut before every row that opens an item."""
+    opens = [place for place, is_open in enumerate(batch.column(_WORK).is_valid().to_pylist()) if is_open]
+    cuts = sorted({0, *opens, batch.num_rows})
+    return (batch.slice(start, stop - start) for start, stop in pairwise(cuts))

@@ -1,0 +1,1 @@
+"""Spark's own trees, taken from the JVM whole: filters, expressions and analysed plans."""

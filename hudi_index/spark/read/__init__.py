@@ -1,0 +1,1 @@
+"""Reading a table through its indexes: the FileIndex, and DataFrames over it."""

@@ -1,0 +1,213 @@
+"""Hudi tables as DataFrames whose scans read only what the indexes could not refute.
+
+The DataFrame is Hudi's own, with one part exchanged: the file index that Spark asks, at planning, which files
+a scan reads. Hudi's file-group reader still merges base and log files, and Spark still applies the query's
+filters to what is read, so reading too much is never wrong.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from typing import TYPE_CHECKING, Any, cast
+
+from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.sql import DataFrame
+
+from hudi_index.arguments import checked_text
+from hudi_index.credentials import without_credentials
+from hudi_index.errors import (
+    ConflictError,
+    CorruptError,
+    InvalidOptionError,
+    TableFileError,
+    UnsupportedTableError,
+    UserError,
+)
+from hudi_index.gate import check_condition
+from hudi_index.spark.catalyst.gate import filtered
+from hudi_index.spark.read.base_files import read_base_files
+from hudi_index.spark.read.file_index import FilePlanner, index_factory
+from hudi_index.storage import Storage
+from hudi_index.table import Snapshot, TableConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+__all__ = ["NoJvmError", "Readings", "read_indexed"]
+
+_QUERY_TYPE = "hoodie.datasource.query.type"
+_AS_OF = "as.of.instant"
+_FIXED = {
+    _QUERY_TYPE: "snapshot",
+    # It loses rows (NaN, LIKE, long strings); our indexes take its place.
+    "hoodie.enable.data.skipping": "false",
+}
+_INSTANT = re.compile(r"\d{14}(\d{3})?")
+
+
+class NoJvmError(UserError):
+    """A session without access to its JVM, as Spark Connect's are."""
+
+    def __init__(self, *, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"this Spark session has no JVM to plan in (Spark Connect): say what is wanted, "
+            f'read_indexed(spark, {path!r}, where="…"), and the plan is made here'
+        )
+
+
+def read_indexed(
+    spark: SparkSession,
+    path: str | Path,
+    *,
+    where: str | None = None,
+    as_of: str | None = None,
+    strict: bool = False,
+    storage_options: Mapping[str, str] | None = None,
+    **options: str,
+) -> DataFrame:
+    """A Hudi table, pruned at planning by the filters of whatever query reads it.
+
+    The DataFrame shows the table as it is now, and goes on showing that after later commits: for those, call
+    this again (`createOrReplaceTempView` under the same name is enough for SQL).
+
+    Args:
+        spark: A session with Hudi on its class path.
+        path: The table.
+        where: Read only rows for which this is true. The plan is made at once and is not made again.
+        as_of: The instant to read at (`yyyyMMddHHmmss`, with milliseconds or without).
+        strict: Fail the query if a scan can't be planned, instead of a warning and reading everything.
+        storage_options: How to open the table from Python, as for `IndexedTable.open`.
+        options: For Hudi's reader.
+
+    Raises:
+        NoSuchTableError: no Hudi table there.
+        UnsupportedTableError: a table that can't be read this way.
+        InvalidOptionError: an option that contradicts what this function does.
+        NoJvmError: Spark Connect, and no `where`.
+    """
+    if where is not None:
+        checked_text("where", where, "one predicate, as a text")
+    storage = Storage.open(path, storage_options)
+    TableConfig.load(storage)
+    # Hadoop takes no credentials from a URI, and Spark shows in its plans what it is given.
+    path = without_credentials(str(path))
+    settings = _reader_options(as_of, options)
+    if not hasattr(spark, "_jsparkSession"):
+        if where is None:
+            raise NoJvmError(path=path)
+        check_condition(where)
+        return cast("DataFrame", read_base_files(spark, storage, where, as_of))
+    planner = FilePlanner(storage, as_of, strict, options=options)
+    frame = spark.read.format("hudi").options(**settings).load(path)
+    relation = _relation_of(frame, storage)
+    if relation is None:
+        return frame if where is None else filtered(frame, where)
+    # As close as can be to the moment that Hudi looked; what can't be seen now is tried again at planning.
+    with contextlib.suppress(ConflictError, CorruptError, TableFileError, OSError):
+        _ = planner.snapshot
+    gateway = spark.sparkContext._gateway
+    factory = index_factory(gateway, relation.location())
+    if where is not None:
+        index = factory.over(relation.location(), None, strict)
+        chosen = filtered(frame, where)._jdf.queryExecution().analyzed()
+        answer = json.loads(planner.apply(index.request(chosen.condition(), chosen.child().output())))
+        if "error" in answer:
+            raise UserError(f"can't plan {where!r} over {storage.uri}:\n{answer['error']}")
+        return filtered(_frame_over(frame, relation, index.planned(answer["keep"] or "")), where)
+    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+    return _frame_over(frame, relation, factory.over(relation.location(), planner, strict))
+
+
+class Readings:
+    """A table's present, read with indexes and without, over one listing of its files.
+
+    All go on showing the same slices after later commits.
+    """
+
+    def __init__(self, spark: SparkSession, storage: Storage) -> None:
+        """Look.
+
+        Raises:
+            UnsupportedTableError: a table that can't be read through its indexes.
+        """
+        self._spark, self._storage = spark, storage
+        settings = {**_FIXED, "hoodie.metadata.enable": "false"}
+        self.full = spark.read.format("hudi").options(**settings).load(storage.uri)
+        """All rows."""
+        self._relation = _relation_of(self.full, storage)
+        self._snapshot = None if self._relation is None else Snapshot.load(storage)
+
+    def pruned(self, only: Collection[str] | None = None) -> tuple[DataFrame, FilePlanner]:
+        """What the indexes leave to whatever filters it, and who plans that; a plan that fails, fails it.
+
+        Args:
+            only: Ask the indexes of these names, however dear; those that pay if None.
+        """
+        planner = FilePlanner(self._storage, None, is_strict=True, only=only, seen=self._snapshot)
+        if self._relation is None:
+            return self.full, planner
+        gateway, location = self._spark.sparkContext._gateway, self._relation.location()
+        ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+        index = index_factory(gateway, location).over(location, planner, True)  # noqa: FBT003
+        return _frame_over(self.full, self._relation, index), planner
+
+
+def _reader_options(as_of: str | None, options: Mapping[str, str]) -> dict[str, str]:
+    for name, value in options.items():
+        if _FIXED.get(name, value) != value:
+            reason = "indexes describe what a snapshot query reads, and take the place of Hudi's own skipping"
+            raise InvalidOptionError(option=name, value=value, reason=reason)
+        if name == _AS_OF:
+            raise InvalidOptionError(option=name, value=value, reason="say as_of=… instead")
+    if as_of is None:
+        return {**options, **_FIXED}
+    if not _INSTANT.fullmatch(checked_text("as_of", as_of, "an instant, as a text")):
+        reason = "an instant is yyyyMMddHHmmss or yyyyMMddHHmmssSSS"
+        raise InvalidOptionError(option="as_of", value=as_of, reason=reason)
+    return {**options, **_FIXED, _AS_OF: as_of}
+
+
+def _relation_of(frame: DataFrame, storage: Storage) -> Any:
+    """The relation that Hudi made; None for a table without rows, which is none over files."""
+    leaf = frame._jdf.queryExecution().analyzed().collectLeaves().head()
+    if leaf.getClass().getSimpleName() != "LogicalRelation":
+        raise _unlisted(storage, leaf)
+    relation = leaf.relation()
+    kind = relation.getClass().getSimpleName()
+    if kind == "EmptyRelation":
+        return None
+    if kind != "HadoopFsRelation":
+        raise _unlisted(storage, relation)
+    if relation.location().getClass().getSimpleName() != "HoodieFileIndex":
+        raise _unlisted(storage, relation.location())
+    return relation
+
+
+def _unlisted(storage: Storage, part: Any) -> UnsupportedTableError:
+    reason = f"Hudi reads it through {part.getClass().getName()}, which gives no list of file slices"
+    return UnsupportedTableError(uri=storage.uri, reason=reason)
+
+
+def _frame_over(frame: DataFrame, relation: Any, index: Any) -> DataFrame:
+    """The same DataFrame over another file index."""
+    changed = relation.copy(
+        index,
+        relation.partitionSchema(),
+        relation.dataSchema(),
+        relation.bucketSpec(),
+        relation.fileFormat(),
+        relation.options(),
+        relation.sparkSession(),
+    )
+    spark = frame.sparkSession
+    found = DataFrame(spark._jsparkSession.baseRelationToDataFrame(changed), spark)
+    if found.columns == frame.columns:
+        return found
+    # Hudi puts the partition columns back to where the table has them.
+    return found.select(*("`" + name.replace("`", "``") + "`" for name in frame.columns))

@@ -1,0 +1,1 @@
+"""Validation on Spark: content and query parity."""
