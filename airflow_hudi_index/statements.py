@@ -11,15 +11,19 @@ from hudi_index.errors import (
     InvalidNameError,
     UnknownIndexKindError,
 )
+from hudi_index.kind_specs import specs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sqlglot import Token
 
-__all__ = ["KINDS", "check_predicate", "check_query", "create_statement", "rebuild_statement"]
+__all__ = ["check_predicate", "check_query", "create_statement", "kinds", "rebuild_statement"]
 
-KINDS = ("column_stats", "bloom_filters", "record_index", "secondary_index", "bitmap")
+
+def kinds() -> list[str]:
+    """The kinds of index that a statement can name."""
+    return [spec.name for spec in specs().values() if spec.is_created]
 
 
 def create_statement(
@@ -36,8 +40,8 @@ def create_statement(
     Raises:
         UserError: a subclass that names the part which can't be one.
     """
-    if kind is not None and kind not in KINDS:
-        raise UnknownIndexKindError(kind=kind, known=KINDS)
+    if kind is not None and kind not in kinds():
+        raise UnknownIndexKindError(kind=kind, known=kinds())
     if bool(columns) == bool(expression):
         raise InvalidDefinitionError(name=name, reason="it is over columns or over an expression: give one")
     if isinstance(columns, str):

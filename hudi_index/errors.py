@@ -59,6 +59,7 @@ __all__ = [
     "UnknownColumnError",
     "UnknownIndexKindError",
     "UnsupportedExpressionError",
+    "UnsupportedKindError",
     "UnsupportedPredicateError",
     "UnsupportedStorageError",
     "UnsupportedTableError",
@@ -163,6 +164,14 @@ class UnknownIndexKindError(UserError):
     def __init__(self, *, kind: str, known: Iterable[str]) -> None:
         self.kind, self.known = kind, tuple(known)
         super().__init__(f"no index kind {kind!r}; kinds: {', '.join(self.known)}")
+
+
+class UnsupportedKindError(UserError):
+    """An index of a kind that nobody here can use."""
+
+    def __init__(self, *, kind: str, reason: str) -> None:
+        self.kind, self.reason = kind, reason
+        super().__init__(f"indexes of kind {kind} can't be used here: {reason}")
 
 
 class InvalidNameError(UserError):

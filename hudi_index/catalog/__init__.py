@@ -18,7 +18,7 @@ from hudi_index.catalog.ddl import (
     definition_of,
     parse_statement,
 )
-from hudi_index.catalog.definition import IndexDefinition, IndexState, Kind
+from hudi_index.catalog.definition import IndexDefinition, IndexState
 from hudi_index.catalog.expression import IndexExpression, parse_expression
 from hudi_index.catalog.snapshot import CatalogSnapshot
 
@@ -30,7 +30,6 @@ __all__ = [
     "IndexDefinition",
     "IndexExpression",
     "IndexState",
-    "Kind",
     "RebuildIndex",
     "RefreshIndex",
     "ShowIndexes",

@@ -9,7 +9,7 @@
     source    column [, column …]  |  expression          a column may be nested: a.b
     table     name [. name …]                              hudi.`/path/of/table` and `s3://…` name a place
     option    name = value                                 'text', number, TRUE or FALSE
-    kind      column_stats | bloom_filters | record_index | secondary_index | bitmap
+    kind      a name or an alias of `kind_specs`
 
 Words are case-insensitive and none is reserved. Names may stand in back-quotes. Comments may stand between
 any two tokens, semicolons at the end. Without USING, columns get a secondary_index (RFC-77) and an
@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import Token, TokenType
 
-from hudi_index.catalog.definition import IndexDefinition, Kind, check_name
+from hudi_index import kind_specs
+from hudi_index.catalog.definition import IndexDefinition, check_name
 from hudi_index.catalog.expression import (
     IndexExpression,
     column_path,
@@ -76,7 +77,7 @@ class CreateIndex:
 
     name: str
     table: TableName
-    kind: Kind
+    kind: str
     columns: tuple[str, ...]
     """The columns indexed, or those that the expression reads."""
     expression: str | None = None
@@ -206,7 +207,7 @@ def _create(cursor: Cursor) -> CreateIndex:
     name = _index_name(cursor)
     cursor.expect("ON")
     table = _table(cursor)
-    kind = Kind.parse(cursor.name("an index kind")) if cursor.accept("USING") else None
+    kind = kind_specs.parse_kind(cursor.name("an index kind")) if cursor.accept("USING") else None
     cursor.expect("(", hint=" with columns or an expression")
     place = cursor.position
     if cursor.token is None:
@@ -233,10 +234,10 @@ def _create(cursor: Cursor) -> CreateIndex:
     )
 
 
-def _default_kind(name: str, expression: IndexExpression | None) -> Kind:
+def _default_kind(name: str, expression: IndexExpression | None) -> str:
     if expression is not None:
-        return Kind.COLUMN_STATS
-    return Kind.RECORD_INDEX if name.lower() == Kind.RECORD_INDEX.value else Kind.SECONDARY_INDEX
+        return kind_specs.DEFAULT_OF_EXPRESSION
+    return name.lower() if name.lower() in kind_specs.DEFAULT_BY_NAME else kind_specs.DEFAULT
 
 
 def _source(cursor: Cursor) -> tuple[tuple[str, ...], IndexExpression | None]:

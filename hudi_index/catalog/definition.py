@@ -4,21 +4,22 @@ A definition is a value: frozen, picklable, equal by content. It holds only what
 has one need not check it again. Its JSON form is one entry of `index.json`:
 
     {"name", "id", "kind", "source_fields", "source_types", "expression", "expression_type", "meaning",
-     "options", "state", "reason", "created_time", "changed_time", "version"}
+     "options", "state", "reason", "created_time", "changed_time", "version", "partition"}
 
 `meaning` may be absent: definitions of before it have none, and queries don't use such an expression.
+`version` is that of the kind's entries. `partition` is there for kinds of other packages only, so that an
+index can be dropped where its kind is not installed.
+
+An index of a kind that nobody here knows, or of a newer version of its kind, is read as `foreign`: it is
+listed and can be dropped, is written back as it was, and `unsupported` says why nobody uses it.
 
 Names become folders of the index metadata table. They are ASCII letters, digits, `_` and `-`, begin with
 a letter or `_`, and have at most 128 characters, so that the longest file name made from one stays below
 255 bytes. They are stored and used as written but compared without case, quoted or not: Spark's identifiers
 ignore case, and so do some file systems, where two folders that differ only in case would be one.
 
-The folder of an index (`partition`):
-
-    any kind over an expression     func_index_<name>          RFC-63
-    secondary_index                 secondary_index_<name>     RFC-77
-    column_stats, bloom_filters, record_index                  the kind's name, shared by all indexes of it
-    bitmap                          bitmap_index               RFC-92, shared as well
+The folder of an index (`partition`) is `func_index_<name>` over an expression (RFC-63), else what its kind's
+row in `kind_specs` says: the kind's own, shared by all indexes of it, or `<kind's folder>_<name>` (RFC-77).
 
 `partition_stats` is derived from column_stats and is nobody's to create.
 """
@@ -38,61 +39,18 @@ from hudi_index.errors import (
     UnknownIndexKindError,
     UserError,
 )
+from hudi_index.kind_specs import spec_of, specs
 from hudi_index.predicate.catalyst.meaning import Meaning
 from hudi_index.predicate.sql.canonical import with_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["IndexDefinition", "IndexState", "Kind", "check_name"]
+    from hudi_index.kind_specs import KindSpec
 
-VERSION = 1
-"""The newest layout of index entries, and of the JSON form, that this code knows."""
+__all__ = ["IndexDefinition", "IndexState", "check_name"]
 
 MAX_NAME_LENGTH = 128
-
-
-class Kind(str, Enum):
-    """The kinds of index that a user may create."""
-
-    COLUMN_STATS = "column_stats"
-    BLOOM_FILTERS = "bloom_filters"
-    RECORD_INDEX = "record_index"
-    SECONDARY_INDEX = "secondary_index"
-    BITMAP = "bitmap"
-
-    def __str__(self) -> str:
-        return self.value
-
-    @classmethod
-    def parse(cls, text: str) -> Kind:
-        """The kind that `USING text` means, by its name or a name the RFCs use for it.
-
-        Raises:
-            UnknownIndexKindError: if there is no such kind.
-        """
-        word = text.lower()
-        kind = _ALIASES.get(word)
-        if kind is not None:
-            return kind
-        try:
-            return cls(word)
-        except ValueError:
-            raise UnknownIndexKindError(kind=text, known=[kind.value for kind in cls]) from None
-
-
-_ALIASES = {
-    "bitmap_index": Kind.BITMAP,
-    "bitmaps": Kind.BITMAP,
-    "bloom": Kind.BLOOM_FILTERS,
-    "bloom_filter": Kind.BLOOM_FILTERS,
-    "bloomfilter": Kind.BLOOM_FILTERS,
-    "col_stats": Kind.COLUMN_STATS,
-    "column_stat": Kind.COLUMN_STATS,
-    "record_level": Kind.RECORD_INDEX,
-    "record_level_index": Kind.RECORD_INDEX,
-    "secondary": Kind.SECONDARY_INDEX,
-}
 
 
 class IndexState(str, Enum):
@@ -141,7 +99,8 @@ class IndexDefinition:
     """An index as the catalog keeps it."""
 
     name: str
-    kind: Kind
+    kind: str
+    """A name of `kind_specs`."""
     source_fields: tuple[str, ...]
     """The columns read to build it, in order, as the table spells them; `a.b` is field b of struct a."""
     expression: str | None = None
@@ -161,12 +120,18 @@ class IndexDefinition:
     created_time: str | None = None
     changed_time: str | None = None
     """ISO 8601 in UTC, by the clock of whoever made the change: for people, not for ordering."""
-    version: int = VERSION
+    version: int = 0
+    """The layout of its entries: the kind's newest if 0 is given."""
+    foreign: Mapping[str, Any] | None = field(default=None, hash=False)
+    """The JSON form of an index that this code can't use."""
 
     def __post_init__(self) -> None:
         check_name(self.name)
+        if self.foreign is not None:
+            return
+        object.__setattr__(self, "version", self.version or self.spec.version)
         self._check_source_fields()
-        options = checked_options(self.options, kind=self.kind.value, has_expression=self.is_functional)
+        options = checked_options(self.options, spec=self.spec, has_expression=self.is_functional)
         object.__setattr__(self, "options", options)
         if (self.state is IndexState.INVALID) != bool(self.reason):
             self._refuse(f"it is {self.state} with reason {self.reason!r}; only an invalid one has any")
@@ -179,8 +144,8 @@ class IndexDefinition:
                 self._refuse(f"{path!r} is no column")
         if len({path.lower() for path in self.source_fields}) < len(self.source_fields):
             self._refuse(f"a column stands twice in {', '.join(self.source_fields)}")
-        if self.is_functional and self.kind is Kind.RECORD_INDEX:
-            self._refuse("a record_index is over the record key, not over an expression")
+        if self.is_functional and not self.spec.has_columns:
+            self._refuse(f"a {self.kind} is over the record key, not over an expression")
 
     def _refuse(self, reason: str) -> None:
         raise InvalidDefinitionError(name=self.name, reason=reason)
@@ -198,11 +163,39 @@ class IndexDefinition:
     @property
     def partition(self) -> str:
         """Its folder in the index metadata table."""
+        if self.foreign is not None and "partition" in self.foreign:
+            return str(self.foreign["partition"])
         if self.is_functional:
             return f"func_index_{self.name}"
-        if self.kind is Kind.SECONDARY_INDEX:
-            return f"secondary_index_{self.name}"
-        return "bitmap_index" if self.kind is Kind.BITMAP else self.kind.value
+        spec = spec_of(self.kind)
+        return spec.folder_of(self.name) if spec else ""
+
+    @property
+    def spec(self) -> KindSpec:
+        """Its kind's row. Raises UnknownIndexKindError."""
+        found = spec_of(self.kind)
+        if found is None:
+            raise UnknownIndexKindError(kind=self.kind, known=specs())
+        return found
+
+    @property
+    def unsupported(self) -> str | None:
+        """Why nobody here can use it; None if that is not so."""
+        if self.foreign is None:
+            return None
+        spec = spec_of(self.kind)
+        if spec is None:
+            return (
+                f"there is no kind of index {self.kind!r} here: install what provides it, or drop the index"
+            )
+        return (
+            f"its entries are of version {self.version} of {self.kind}, and this release knows version "
+            f"{spec.version}: use the release that made it, or drop the index"
+        )
+
+    def option(self, name: str) -> str:
+        """An option's value, or its default."""
+        return self.options.get(name) or next(each.default for each in self.spec.options if each.name == name)
 
     def with_state(self, state: IndexState, reason: str | None = None) -> IndexDefinition:
         """A copy in another state."""
@@ -224,15 +217,19 @@ class IndexDefinition:
 
     def with_options(self, options: Mapping[str, str]) -> IndexDefinition:
         """A copy with these options set, the others as they are."""
-        changed = checked_options(options, kind=self.kind.value, has_expression=self.is_functional)
+        changed = checked_options(options, spec=self.spec, has_expression=self.is_functional)
         return replace(self, options={**self.options, **changed})
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
+        if self.foreign is not None:
+            changed = {"state": self.state.value, "reason": self.reason, "changed_time": self.changed_time}
+            return {**self.foreign, **changed}
+        partition = {} if self.spec.is_built_in else {"partition": self.partition}
         return {
             "name": self.name,
             "id": self.id,
-            "kind": self.kind.value,
+            "kind": self.kind,
             "source_fields": list(self.source_fields),
             "source_types": list(self.source_types),
             "expression_type": self.expression_type,
@@ -244,6 +241,7 @@ class IndexDefinition:
             "created_time": self.created_time,
             "changed_time": self.changed_time,
             "version": self.version,
+            **partition,
         }
 
     @classmethod
@@ -256,27 +254,52 @@ class IndexDefinition:
         if not isinstance(data, dict):
             raise CatalogCorruptError(path=path, reason=f"{data!r} is no index definition")
         label = f"index {data.get('name')!r}"
-        # The version goes first: a newer one may differ in everything else.
-        if data.get("version") != VERSION or isinstance(data["version"], bool):
-            raise CatalogCorruptError(
-                path=path,
-                reason=f"{label} has version {data.get('version')!r}; this release reads version {VERSION}",
-            )
+        # Kind and version go first: others may differ in everything else.
+        spec, version = spec_of(str(data.get("kind"))), data.get("version")
+        if type(version) is not int or version < 1:
+            raise CatalogCorruptError(path=path, reason=f"{label} has version {version!r}")
+        if spec is None or version > spec.version:
+            return cls._foreign(data, path=path, label=label)
         data = {"meaning": None, **data}
-        if set(data) != {each.name for each in fields(cls)}:
-            odd = sorted({each.name for each in fields(cls)} ^ {str(name) for name in data})
+        data.pop("partition", None)
+        names = {each.name for each in fields(cls)} - {"foreign"}
+        if set(data) != names:
+            odd = sorted(names ^ {str(name) for name in data})
             raise CatalogCorruptError(path=path, reason=f"{label} lacks or adds {', '.join(odd)}")
         _check_types(data, path=path, label=label)
         try:
             return cls(
                 **{
                     **data,
-                    "kind": Kind(data["kind"]),
                     "state": IndexState(data["state"]),
                     "source_fields": tuple(data["source_fields"]),
                     "source_types": tuple(data["source_types"]),
                     "meaning": None if data["meaning"] is None else Meaning.from_dict(data["meaning"]),
                 }
+            )
+        except (UserError, ValueError) as error:
+            raise CatalogCorruptError(path=path, reason=f"{label}: {error}") from error
+
+    @classmethod
+    def _foreign(cls, data: Mapping[str, Any], *, path: str, label: str) -> IndexDefinition:
+        """An index that can't be used here, with what has to be known to list and to drop it."""
+        texts = {name: data.get(name) for name in ("name", "kind", "id")}
+        if not all(isinstance(text, str) for text in texts.values()):
+            raise CatalogCorruptError(path=path, reason=f"{label} has a wrong type in {', '.join(texts)}")
+        columns, expression = data.get("source_fields"), data.get("expression")
+        try:
+            return cls(
+                name=data["name"],
+                kind=data["kind"],
+                id=data["id"],
+                source_fields=tuple(map(str, columns)) if isinstance(columns, list) else (),
+                expression=expression if isinstance(expression, str) else None,
+                state=IndexState(data.get("state")),
+                reason=str(data["reason"]) if data.get("reason") else None,
+                created_time=str(data.get("created_time")),
+                changed_time=str(data.get("changed_time")),
+                version=data["version"],
+                foreign=dict(data),
             )
         except (UserError, ValueError) as error:
             raise CatalogCorruptError(path=path, reason=f"{label}: {error}") from error

@@ -1,62 +1,56 @@
 """The file groups of a snapshot that the indexes describe, as columns: no object per file group.
 
-A file group is known by its place among the snapshot's slices. Sets of file groups are masks over those
-places, so AND and OR of a quarter of a million file groups take no time worth counting.
+A file group is known by its position among the snapshot's slices. Sets of file groups are masks over those
+positions, so AND and OR of a quarter of a million file groups take no time worth counting. Kinds know a
+covered file group by its row here, and by what keys call it: its owner or its number.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudi_index.coverage import files
 from hudi_index.coverage.identities import identity_columns
 from hudi_index.entries.schema import KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    import numpy.typing as npt
+    from hudi_index.table import Snapshot
 
-    from hudi_index.table import FileGroupId, FileSlice, Snapshot
-
-    Mask = npt.NDArray[np.bool_]
-
+Mask: TypeAlias = npt.NDArray[np.bool_]
 IndexFiles: TypeAlias = tuple[str, ...]
 """Where the index metadata table is, and which files hold what is noted."""
 
-__all__ = ["Covered", "CoveredGroup", "IndexFiles"]
-
-
-@dataclass(frozen=True, slots=True)
-class CoveredGroup:
-    """A file group whose current slice is the one that the entries describe."""
-
-    group: FileGroupId
-    number: int
-    row_count: int
+__all__ = ["Candidates", "Covered", "IndexFiles", "Mask"]
 
 
 @dataclass(frozen=True)
 class Covered:
     """The covered file groups of some slices, one row each."""
 
-    slices: Sequence[FileSlice]
-    places: npt.NDArray[np.int64]
+    total: int
+    """How many slices there are, covered or not."""
+    positions: npt.NDArray[np.int64]
     """Of each row among the slices."""
     owners: pa.Array[Any]
-    """What keys of each row end with."""
+    """What keys of each row end with, for kinds that name owners by partition path and file id."""
     numbers: npt.NDArray[np.int64]
+    """The same for kinds that name them by number."""
     row_counts: npt.NDArray[np.int64]
 
     @classmethod
-    def none(cls, slices: Sequence[FileSlice]) -> Covered:
+    def none(cls, total: int) -> Covered:
         """Nothing is covered."""
         nothing = np.zeros(0, np.int64)
-        return cls(slices, nothing, pa.array([], pa.string()), nothing, nothing)
+        return cls(total, nothing, pa.array([], pa.string()), nothing, nothing)
 
     @classmethod
     def of(cls, snapshot: Snapshot, state: IndexFiles, load: Callable[[], pa.Table]) -> Covered:
@@ -79,56 +73,70 @@ class Covered:
     @classmethod
     def _matched(cls, snapshot: Snapshot, entries: pa.Table) -> Covered:
         noted = files.noted_columns(entries)
-        rows, places = files.described_places(noted, snapshot.cache.of(_Identities).columns(snapshot))
+        rows, positions = files.described_places(noted, snapshot.cache.of(_Identities).columns(snapshot))
         owners: Any = entries.column(KEY).combine_chunks()
         return cls(
-            snapshot.slices,
-            places,
+            len(snapshot.slices),
+            positions,
             owners if len(rows) == len(owners) else owners.take(pa.array(rows)),
             noted["number"].to_numpy()[rows],
             noted["rowCount"].to_numpy()[rows],
         )
 
-    def without_logs(self) -> Covered:
-        """Those of them that are base files alone."""
-        plain = np.array([not self.slices[place].log_files for place in self.places.tolist()], np.bool_)
-        return Covered(
-            self.slices,
-            self.places[plain],
-            self.owners.filter(pa.array(plain)),
-            self.numbers[plain],
-            self.row_counts[plain],
-        )
-
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.positions)
 
-    def groups_in(self, wanted: Mask) -> list[CoveredGroup]:
-        """The covered file groups among some."""
-        rows = np.flatnonzero(wanted[self.places])
-        return [
-            CoveredGroup(self.slices[place].group, number, count)
-            for place, number, count in zip(
-                self.places[rows].tolist(),
-                self.numbers[rows].tolist(),
-                self.row_counts[rows].tolist(),
-                strict=True,
-            )
-        ]
+    def only(self, rows: Mask) -> Covered:
+        """Some of them."""
+        owners = self.owners.filter(pa.array(rows))
+        return Covered(self.total, self.positions[rows], owners, self.numbers[rows], self.row_counts[rows])
 
     def mask(self, rows: Mask) -> Mask:
-        """The file groups whose row is set."""
-        found = np.zeros(len(self.slices), np.bool_)
-        found[self.places[rows]] = True
+        """The file groups whose row is set, by position."""
+        found = np.zeros(self.total, np.bool_)
+        found[self.positions[rows]] = True
         return found
 
-    def mask_of(self, groups: frozenset[FileGroupId], wanted: Mask) -> Mask:
-        """The file groups of a set, looked for among some."""
-        found = np.zeros(len(self.slices), np.bool_)
-        if groups:
-            places = self.places[wanted[self.places]].tolist()
-            found[[place for place in places if self.slices[place].group in groups]] = True
-        return found
+    @cached_property
+    def partitions(self) -> tuple[pa.Array[Any], npt.NDArray[np.int64]]:
+        """The partition paths as keys spell them, and of each row the place of its path among them."""
+        encoded: Any = pc.replace_substring_regex(self.owners, r"\$[^$]*\z", "")
+        found = encoded.dictionary_encode()
+        return found.dictionary, found.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+
+    def rows_of_owners(self, owners: Any) -> npt.NDArray[np.int64]:
+        """The rows that owners name, -1 for those that are not covered."""
+        if len(owners) == len(self.owners) and pc.all(pc.equal(owners, self.owners), min_count=0).as_py():
+            # The usual case: entries of just the covered file groups, in their order.
+            return np.arange(len(self))
+        found = pc.fill_null(pc.index_in(owners, value_set=self.owners), -1)
+        return np.asarray(found.to_numpy(), np.int64)
+
+    def rows_of_numbers(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The rows that numbers name, -1 for those that are not covered."""
+        if not len(self):
+            return np.full(len(numbers), -1, np.int64)
+        order = np.argsort(self.numbers, kind="stable")
+        places = np.searchsorted(self.numbers, numbers, sorter=order)
+        rows = order[np.minimum(places, len(self) - 1)]
+        return np.where(self.numbers[rows] == numbers, rows, -1)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The covered file groups that an answer can still change."""
+
+    covered: Covered
+    left: Mask
+    """By row of `covered`. Of the others an index may say what it likes."""
+
+    @classmethod
+    def all(cls, covered: Covered) -> Candidates:
+        """Every covered file group."""
+        return cls(covered, np.ones(len(covered), np.bool_))
+
+    def __len__(self) -> int:
+        return int(self.left.sum())
 
 
 class _LastCovered:

@@ -13,32 +13,34 @@ A filter that was made in another way than `TYPE` says refutes nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 from rbloom import Bloom
 from xxhash import xxh3_64_intdigest as digest_of
 
-from hudi_index.entries.keys import OWNER_PARTS, SEPARATOR, owner_suffix
-from hudi_index.entries.ranges import KeyRange
-from hudi_index.entries.schema import KEY, PAYLOADS, PayloadType, payload_fields
-from hudi_index.kinds._parts import entry_table, key_parts, owners_of, values_of
-from hudi_index.kinds._ranges import PartDomain, asked_of
-from hudi_index.kinds.protocol import Lookup
+from hudi_index.entries.schema import payload_fields
+from hudi_index.kind_parts.columns import ColumnQuestion, column_entries, column_range
+from hudi_index.kind_parts.protocol import IndexKind
+from hudi_index.kind_parts.ranges import asked_of
+from hudi_index.kind_parts.values import key_parts, values_of
+from hudi_index.kind_specs import built_in
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
-    from hudi_index.kinds._parts import Source
-    from hudi_index.kinds.protocol import CoveredGroup, SliceContext
+    from hudi_index.catalog.definition import IndexDefinition
+    from hudi_index.coverage.covered import Candidates, Mask
+    from hudi_index.kind_parts.protocol import Question, SliceContext, TableFacts
+    from hudi_index.kind_parts.source import Source
+    from hudi_index.kind_specs import KindSpec
     from hudi_index.predicate.values.condition import Constraint
-    from hudi_index.table.slices import FileGroupId
 
 __all__ = ["BloomFilters"]
 
-PAYLOAD = "BloomFilterMetadata"
 TYPE = "RBLOOM_1_XXH3_64"
 """Names the layout of the bytes and the digest. Another layout gets another name."""
 
@@ -47,71 +49,52 @@ _HEADER_BYTES = 8
 
 
 @dataclass(frozen=True)
-class BloomFilters:
+class BloomFilters(IndexKind):
     """Which file groups hold none of some values."""
 
-    partition: str
-    sources: tuple[Source, ...]
+    spec: ClassVar[KindSpec] = built_in("bloom_filters")
     false_positive_rate: float = 0.01
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns with a filter."""
-        return tuple(source.column for source in self.sources)
-
-    @property
-    def payloads(self) -> tuple[str, ...]:
-        """The filter."""
-        return (PAYLOAD,)
-
-    @property
-    def is_divisible(self) -> bool:
-        """An entry describes all rows."""
-        return False
-
-    def owner_suffix(self, context: SliceContext) -> str:
-        """Partition path and file id."""
-        return SEPARATOR + owner_suffix(context.group.partition_path, context.group.file_id)
+    @classmethod
+    def of(cls, definition: IndexDefinition, sources: tuple[Source, ...], _: TableFacts, /) -> BloomFilters:
+        """With its rate of false positives."""
+        return cls(definition.partition, sources, float(definition.option("false_positive_rate")))
 
     def builder(self, context: SliceContext) -> BloomFiltersBuilder:
         """Describes one slice."""
         return BloomFiltersBuilder(self, context)
 
-    @property
-    def key_tail(self) -> int:
-        """The owner: the entries of a column sit together."""
-        return OWNER_PARTS
-
-    def lookup(self, constraint: Constraint) -> Lookup | None:
+    def ask(self, constraint: Constraint, candidates: Candidates) -> Question | None:
         """All filters of the column; None for anything but a list of values."""
-        source, domain = self._asked(constraint)
-        if source is None or domain is None:
+        asked = asked_of(self.sources, constraint)
+        if asked is None or not asked[1].has_only_points:
             return None
-        return Lookup([(source.part, KeyRange.prefix(source.part + SEPARATOR))], [PAYLOAD])
+        source, domain = asked
+        return _FilterQuestion(
+            candidates,
+            column_range(source),
+            self.payloads,
+            tests=len(domain.members) * len(candidates),
+            source=source,
+            members=tuple(member.encode() for member in domain.members),
+        )
 
-    def prune(
-        self, constraint: Constraint, entries: pa.Table, covered: Collection[CoveredGroup]
-    ) -> frozenset[FileGroupId]:
-        """The covered file groups whose filter holds none of the values."""
-        source, domain = self._asked(constraint)
-        if source is None or domain is None:
-            return frozenset()
-        owners, prefix = owners_of(covered), source.part + SEPARATOR
-        payload = payload_fields(entries, PAYLOAD)
-        filters = zip(payload["type"].to_pylist(), payload["bloomFilter"], strict=True)
-        members = [member.encode() for member in domain.members]
-        refuted: set[FileGroupId] = set()
-        keys: list[Any] = entries.column(KEY).to_pylist()
-        for key, (made_by, data) in zip(keys, filters, strict=True):
-            group = owners.get(key[len(prefix) :]) if key.startswith(prefix) else None
-            found = _loaded(made_by, data.as_py()) if group else None
-            if group and found is not None and not any(member in found for member in members):
-                refuted.add(group)
-        return frozenset(refuted)
 
-    def _asked(self, constraint: Constraint) -> tuple[Source | None, PartDomain | None]:
-        source, domain = asked_of(self.sources, constraint)
-        return source, domain if domain and domain.has_only_points else None
+@dataclass(frozen=True)
+class _FilterQuestion(ColumnQuestion):
+    members: tuple[bytes, ...] = ()
+
+    def says_no(self, entries: pa.Table, rows: Any) -> Mask:
+        """Whether a filter holds none of the values."""
+        payload = payload_fields(entries, self.payloads[0])
+        filters = zip(rows.tolist(), payload["type"].to_pylist(), payload["bloomFilter"], strict=True)
+        return np.array([self._excludes(*each) for each in filters], np.bool_)
+
+    def _excludes(self, row: int, made_by: str | None, data: Any) -> bool:
+        if row < 0 or not self.candidates.left[row]:
+            return False
+        found = _loaded(made_by, data.as_py())
+        return found is not None and not any(member in found for member in self.members)
 
 
 class BloomFiltersBuilder:
@@ -132,12 +115,8 @@ class BloomFiltersBuilder:
 
     def finish(self) -> Iterator[pa.Table]:
         """One entry per column."""
-        owner = owner_suffix(self._context.group.partition_path, self._context.group.file_id)
-        keys = [f"{source.part}{SEPARATOR}{owner}" for source in self._found]
         payloads = [{"type": TYPE, "bloomFilter": self._filter(found)} for found in self._found.values()]
-        yield entry_table(
-            pa.array(keys, pa.string()), PayloadType.BLOOM_FILTERS, (PAYLOAD, payloads, PAYLOADS[PAYLOAD])
-        )
+        yield column_entries(self._kind, self._context, self._found, payloads)
 
     def _filter(self, found: list[pa.Array[Any]]) -> bytes:
         members = found[0] if len(found) == 1 else pc.unique(pa.chunked_array(found, pa.string()))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -25,27 +25,26 @@ from hudi_index.entries.keys import (
     PARTITION_PARTS,
     SEPARATOR,
     join_key,
+    join_keys,
     lookup_part,
-    owner_suffix,
     partition_part,
     split_key,
 )
 from hudi_index.entries.ranges import KeyRange
-from hudi_index.entries.schema import KEY, PAYLOADS, PayloadType, payload_fields
-from hudi_index.kinds._parts import entry_table
-from hudi_index.kinds._ranges import asked_of
-from hudi_index.kinds._statistics import PAYLOAD, Statistics, excluding, merged, read_statistics
-from hudi_index.kinds.protocol import Lookup
+from hudi_index.entries.schema import KEY, payload_fields
+from hudi_index.kind_parts.columns import column_range
+from hudi_index.kind_parts.protocol import Question
+from hudi_index.kind_parts.ranges import asked_of
+from hudi_index.kind_parts.statistics import Statistics, excluding, merged, read_statistics
+from hudi_index.kind_parts.values import entry_table
+from hudi_index.kind_specs import built_in
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    import numpy.typing as npt
-
-    from hudi_index.kinds._parts import Source
-    from hudi_index.kinds.protocol import CoveredGroup
+    from hudi_index.coverage.covered import Candidates, Mask
+    from hudi_index.kind_parts.ranges import PartDomain
+    from hudi_index.kind_parts.source import Source
+    from hudi_index.kind_specs import KindSpec
     from hudi_index.predicate.values.condition import Constraint
-    from hudi_index.table.slices import FileGroupId
 
 __all__ = ["PartitionStats"]
 
@@ -54,8 +53,13 @@ __all__ = ["PartitionStats"]
 class PartitionStats:
     """Which partitions hold no value of a range."""
 
+    spec: ClassVar[KindSpec] = built_in("partition_stats")
     sources: tuple[Source, ...]
-    partition: str = "partition_stats"
+    partition: str = spec.folder
+
+    def all_ranges(self) -> list[tuple[str, KeyRange]]:
+        """Where column_stats has what is to be merged, each with its shard's part."""
+        return [(source.part, KeyRange.prefix(source.part + SEPARATOR)) for source in self.sources]
 
     def source_ranges(self, partition_path: str) -> list[tuple[str, KeyRange]]:
         """Where column_stats has what is to be merged for a partition, each with its shard's part."""
@@ -84,63 +88,47 @@ class PartitionStats:
         }
         names = [wanted[lookup_part(key, PARTITION_PARTS)].name for key in certain]
         payloads = [known.as_payload(name) for name, known in zip(names, certain.values(), strict=True)]
-        return entry_table(
-            pa.array(list(certain), pa.string()),
-            PayloadType.PARTITION_STATS,
-            (PAYLOAD, payloads, PAYLOADS[PAYLOAD]),
+        return entry_table(pa.array(list(certain), pa.string()), self.spec, payloads)
+
+    def keys_of(self, partition_path: str) -> list[tuple[str, str]]:
+        """The keys of a partition's entries, each with its shard's part."""
+        part = partition_part(partition_path)
+        return [(source.part, join_key(source.part, part)) for source in self.sources]
+
+    def ask(self, constraint: Constraint, candidates: Candidates) -> Question | None:
+        """All entries of the column."""
+        asked = asked_of(self.sources, constraint)
+        if asked is None:
+            return None
+        source, domain = asked
+        return _PartitionQuestion(
+            candidates, column_range(source), (self.spec.payload or "",), source=source, domain=domain
         )
 
-    @property
-    def key_tail(self) -> int:
-        """The partition: the entries of a column sit together."""
-        return PARTITION_PARTS
 
-    def lookup(self, constraint: Constraint) -> Lookup | None:
-        """All entries of the column."""
-        source, domain = asked_of(self.sources, constraint)
-        if source is None or domain is None:
-            return None
-        return Lookup([(source.part, KeyRange.prefix(source.part + SEPARATOR))], [PAYLOAD])
+@dataclass(frozen=True, kw_only=True)
+class _PartitionQuestion(Question):
+    source: Source
+    domain: PartDomain
 
-    def prune(
-        self, constraint: Constraint, entries: pa.Table, covered: Collection[CoveredGroup]
-    ) -> frozenset[FileGroupId]:
+    def refuted(self, entries: pa.Table) -> Mask:
         """The covered file groups of the partitions whose statistics exclude every value of the domain."""
-        source, domain = asked_of(self.sources, constraint)
-        if source is None or domain is None:
-            return frozenset()
-        groups = list(covered)
-        owners = [owner_suffix(each.group.partition_path, each.group.file_id) for each in groups]
-        counts = np.array([each.row_count for each in groups], np.int64)
-        rows = self.refuted_rows(constraint, entries, pa.array(owners, pa.string()), counts)
-        return frozenset(groups[row].group for row in np.flatnonzero(rows).tolist())
-
-    def refuted_rows(
-        self,
-        constraint: Constraint,
-        entries: pa.Table,
-        owners: pa.Array[Any],
-        row_counts: npt.NDArray[np.int64],
-    ) -> npt.NDArray[np.bool_]:
-        """`prune` for many: which of the covered file groups, each given by what its keys end with."""
-        source, domain = asked_of(self.sources, constraint)
-        if source is None or domain is None or not len(owners) or not entries.num_rows:
-            return np.zeros(len(owners), np.bool_)
-        # Without the file id: the partition.
-        partitions: Any = pc.replace_substring_regex(owners, r"\$[^$]*\z", "").dictionary_encode()
-        places = partitions.indices.to_numpy()
-        groups = np.bincount(places, minlength=len(partitions.dictionary))
-        rows = np.bincount(places, weights=row_counts, minlength=len(partitions.dictionary))
-        keys = pc.binary_join_element_wise(source.part, partitions.dictionary, SEPARATOR)
+        covered = self.candidates.covered
+        if not len(covered) or not entries.num_rows:
+            return np.zeros(len(covered), np.bool_)
+        partitions, places = covered.partitions
+        groups = np.bincount(places, minlength=len(partitions))
+        rows = np.bincount(places, weights=covered.row_counts, minlength=len(partitions))
+        keys = join_keys([self.source.part, partitions])
         # One more at the end stands for partitions without an entry.
-        found = pc.index_in(keys, value_set=entries.column(KEY).combine_chunks())
+        found: Any = pc.index_in(keys, value_set=entries.column(KEY).combine_chunks())
         entry = found.fill_null(entries.num_rows).to_numpy(zero_copy_only=False)
-        fields: dict[str, Any] = payload_fields(entries, PAYLOAD)
+        fields: dict[str, Any] = payload_fields(entries, self.payloads[0])
         counts = [
             np.append(fields[name].fill_null(-1).to_numpy(zero_copy_only=False), -1)[entry]
             for name in ("groupCount", "valueCount")
         ]
-        says_no = np.append(excluding(entries, domain), False)[entry]
+        says_no = np.append(excluding(entries, self.domain), False)[entry]
         refuted = says_no & (counts[0] == groups) & (counts[1] == rows)
-        chosen: npt.NDArray[np.bool_] = refuted[places]
+        chosen: Mask = refuted[places]
         return chosen

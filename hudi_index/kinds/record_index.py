@@ -10,124 +10,103 @@
 
 The record key of several fields is one text, `a:1,b:2`: constraints on a single field of it are not answered.
 A record key that stands in several file groups has an entry for each; one that stands several times in a
-slice has one entry there, with the largest ordering value. Long record keys are shortened as `_parts` says.
+slice has one entry there, with the largest ordering value. Long record keys are shortened as
+`kind_parts.values` says.
 
-A partitioned index answers nothing until `within` says in which partitions to look.
+A partitioned index is asked in the partitions of the file groups that are left.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import types
 
 from hudi_index.entries.encoding import encode_array
 from hudi_index.entries.keys import SEPARATOR, join_keys, partition_part
-from hudi_index.entries.schema import KEY, PAYLOADS, PayloadType
+from hudi_index.entries.schema import KEY, PAYLOADS
+from hudi_index.entries.sorted import first_of_each
 from hudi_index.entries.words import are_surely_distinct
-from hudi_index.kinds._numbers import without_entry
-from hudi_index.kinds._parts import Source, entry_table, key_parts, values_of
-from hudi_index.kinds._ranges import part_domain
-from hudi_index.kinds.protocol import Lookup
+from hudi_index.kind_parts.numbers import NumberedQuestion
+from hudi_index.kind_parts.protocol import IndexKind
+from hudi_index.kind_parts.ranges import part_domain
+from hudi_index.kind_parts.values import entry_table, key_parts, values_of
+from hudi_index.kind_specs import built_in
 from hudi_index.predicate.values.condition import Term
 from hudi_index.predicate.values.domain import Domain, Range
 from hudi_index.table.record_keys import RECORD_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
-    from hudi_index.kinds._ranges import PartDomain
-    from hudi_index.kinds.protocol import CoveredGroup, SliceContext
+    from hudi_index.catalog.definition import IndexDefinition
+    from hudi_index.coverage.covered import Candidates, Mask
+    from hudi_index.kind_parts.protocol import Question, SliceContext, TableFacts
+    from hudi_index.kind_parts.ranges import PartDomain
+    from hudi_index.kind_parts.source import Source
+    from hudi_index.kind_specs import KindSpec
     from hudi_index.predicate.values.condition import Constraint
-    from hudi_index.table.slices import FileGroupId
 
 __all__ = ["COMMIT_TIME", "RecordIndex"]
 
-PAYLOAD = "recordIndexMetadata"
 COMMIT_TIME = "_hoodie_commit_time"
 
-_NUMBER_PARTS = 1
 _ORDERING, _INSTANT = "orderingValue", "instantTime"
-PREFERENCE = (PAYLOAD, (_ORDERING, _INSTANT))
-"""Of entries that share a key the one with the largest of these fields counts."""
 _ROWS = pa.schema({KEY: pa.string(), _ORDERING: pa.string(), _INSTANT: pa.string()})
 
 
 @dataclass(frozen=True)
-class RecordIndex:
+class RecordIndex(IndexKind):
     """Which file groups hold none of some record keys."""
 
-    partition: str
+    spec: ClassVar[KindSpec] = built_in("record_index")
     ordering_fields: tuple[str, ...] = ()
     key_field: Source | None = None
     """The field whose text is the record key; None if there is no such field."""
     is_partitioned: bool = False
-    within_paths: tuple[str, ...] | None = None
-    """The partition paths to look in, for a partitioned index."""
+
+    @classmethod
+    def of(cls, definition: IndexDefinition, _: tuple[Source, ...], facts: TableFacts, /) -> RecordIndex:
+        """With the table's ordering fields and record key."""
+        field = facts.record_key
+        # Of other types it is not certain how the key generator spells their values.
+        is_certain = field is not None and (
+            types.is_string(field.data_type) or types.is_integer(field.data_type)
+        )
+        is_partitioned = definition.option("partitioned") == "true"
+        return cls(
+            definition.partition, (), facts.ordering_fields, field if is_certain else None, is_partitioned
+        )
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Ordering fields, and the commit time, which batches may lack."""
         return (*self.ordering_fields, COMMIT_TIME)
 
-    @staticmethod
-    def may_answer(data_type: pa.DataType) -> bool:
-        """Whether constraints on a record key field of this type can be answered: its text is certain."""
-        return types.is_string(data_type) or types.is_integer(data_type)
-
-    def within(self, partition_paths: Collection[str]) -> RecordIndex:
-        """A copy that looks into these partitions only, and refutes only file groups there."""
-        return replace(self, within_paths=tuple(sorted(set(partition_paths))))
-
-    @property
-    def payloads(self) -> tuple[str, ...]:
-        """Ordering value and commit time."""
-        return (PAYLOAD,)
-
-    @property
-    def is_divisible(self) -> bool:
-        """Every row has an entry of its own."""
-        return True
-
-    def owner_suffix(self, context: SliceContext) -> str:
-        """The number of the file group."""
-        return f"{SEPARATOR}{context.number}"
-
     def builder(self, context: SliceContext) -> RecordIndexBuilder:
         """Describes one slice."""
         return RecordIndexBuilder(self, context)
 
-    @property
-    def key_tail(self) -> int:
-        """The owner: the entries of a record key, in a partitioned index with its partition, sit together."""
-        return _NUMBER_PARTS
-
-    def lookup(self, constraint: Constraint) -> Lookup | None:
-        """The entries of the wanted record keys."""
-        domain = self._asked(constraint)
-        if domain is None or (self.is_partitioned and self.within_paths is None):
+    def ask(self, constraint: Constraint, candidates: Candidates) -> Question | None:
+        """The entries of the record keys, of a partitioned index in the partitions that are left."""
+        domain = self._record_keys(constraint)
+        if domain is None:
             return None
         prefixes = [""]
         if self.is_partitioned:
-            prefixes = [partition_part(path) + SEPARATOR for path in self.within_paths or ()]
-        return Lookup([wanted for prefix in prefixes for wanted in domain.keys(prefix)])
+            partitions, places = candidates.covered.partitions
+            paths: list[Any] = partitions.to_pylist()
+            prefixes = [paths[each] + SEPARATOR for each in np.unique(places[candidates.left]).tolist()]
+        return _RecordQuestion(
+            candidates,
+            [wanted for prefix in prefixes for wanted in domain.keys(prefix)],
+            is_partitioned=self.is_partitioned,
+        )
 
-    def prune(
-        self, constraint: Constraint, entries: pa.Table, covered: Collection[CoveredGroup]
-    ) -> frozenset[FileGroupId]:
-        """The covered file groups that hold none of the record keys."""
-        if self.lookup(constraint) is None:
-            return frozenset()
-        if self.is_partitioned:
-            inside = frozenset(self.within_paths or ())
-            covered = [each for each in covered if each.group.partition_path in inside]
-        return without_entry(entries.column(KEY), covered)
-
-    def _asked(self, constraint: Constraint) -> PartDomain | None:
+    def _record_keys(self, constraint: Constraint) -> PartDomain | None:
         domain = constraint.domain
         if domain is None:
             return None
@@ -141,6 +120,19 @@ class RecordIndex:
         return _as_texts(domain)
 
 
+@dataclass(frozen=True)
+class _RecordQuestion(NumberedQuestion):
+    is_partitioned: bool = False
+
+    def refuted(self, entries: pa.Table) -> Mask:
+        """The file groups that no key names, of the partitions that were looked into."""
+        refuted = super().refuted(entries)
+        if self.is_partitioned:
+            _, places = self.candidates.covered.partitions
+            refuted &= np.isin(places, places[self.candidates.left])
+        return refuted
+
+
 class RecordIndexBuilder:
     """Keeps the record keys of the rows so far."""
 
@@ -151,7 +143,7 @@ class RecordIndexBuilder:
     def add(self, batch: pa.RecordBatch) -> Iterator[pa.Table]:
         """Take rows in; nothing is complete before the last."""
         record_keys = key_parts(batch.column(RECORD_KEY), RECORD_KEY)
-        parts: list[pa.Array[Any] | str] = [record_keys, str(self._context.number)]
+        parts: list[pa.Array[Any] | str] = [record_keys, self._kind.owner_of(self._context)]
         if self._kind.is_partitioned:
             parts.insert(0, partition_part(self._context.group.partition_path))
         ordering: pa.Array[Any] = pa.nulls(len(record_keys), pa.string())
@@ -167,13 +159,13 @@ class RecordIndexBuilder:
 
     def finish(self) -> Iterator[pa.Table]:
         """One entry per record key."""
+        spec = self._kind.spec
+        fields = list(PAYLOADS[spec.payload or ""])
         rows = _one_of_each(pa.concat_tables(self._found))
         for batch in rows.to_batches() or [pa.RecordBatch.from_pylist([], _ROWS)]:
-            fields = [batch.column(name) for name in (_ORDERING, _INSTANT)]
-            payload = pa.StructArray.from_arrays(fields, fields=list(PAYLOADS[PAYLOAD]))
-            yield entry_table(
-                batch.column(KEY), PayloadType.RECORD_INDEX, (PAYLOAD, payload, PAYLOADS[PAYLOAD])
-            )
+            arrays = [batch.column(field.name) for field in fields]
+            payload = pa.StructArray.from_arrays(arrays, fields=fields)
+            yield entry_table(batch.column(KEY), spec, payload)
 
 
 def _one_of_each(rows: pa.Table) -> pa.Table:
@@ -182,10 +174,7 @@ def _one_of_each(rows: pa.Table) -> pa.Table:
         return rows
     # Nulls come last in either direction.
     ordered = rows.sort_by([(KEY, "ascending"), (_ORDERING, "descending"), (_INSTANT, "descending")])
-    keys = ordered.column(KEY).combine_chunks()
-    is_first = np.ones(len(keys), dtype=np.bool_)
-    is_first[1:] = pc.not_equal(keys.slice(1), keys.slice(0, len(keys) - 1)).to_numpy(zero_copy_only=False)
-    return ordered.filter(pa.array(is_first))
+    return first_of_each(ordered)
 
 
 def _as_texts(domain: Domain) -> PartDomain | None:

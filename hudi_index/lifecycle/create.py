@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from hudi_index.catalog import Catalog, IndexState, Kind
+from hudi_index.catalog import Catalog, IndexState
 from hudi_index.coverage import files
 from hudi_index.entries import SEPARATOR, encode_text
 from hudi_index.entries.ranges import KeyRange
@@ -23,6 +23,7 @@ from hudi_index.errors import (
     UserError,
 )
 from hudi_index.jobs import JobReport
+from hudi_index.kind_specs import Sharing
 from hudi_index.lifecycle.maintain import bring_up_to_date, described
 from hudi_index.lifecycle.mending import mended_if_damaged
 from hudi_index.lifecycle.partitions import partitions_of
@@ -137,13 +138,14 @@ def _stored(catalog: Catalog, state: IndexedState, definition: IndexDefinition) 
 
 def _refuse_overlap(definition: IndexDefinition, others: Iterable[IndexDefinition]) -> None:
     """Entries are named by column: two indexes of a kind may share them only if both write the same."""
-    if definition.kind in (Kind.COLUMN_STATS, Kind.SECONDARY_INDEX) or definition.is_functional:
+    sharing = definition.spec.sharing
+    if sharing in (Sharing.OWN, Sharing.ALIKE) or definition.is_functional:
         return
     for other in others:
         if other.partition != definition.partition or other.key == definition.key:
             continue
         common = [name for name in definition.source_fields if name in other.source_fields]
-        if common or definition.kind is Kind.RECORD_INDEX:
+        if common or sharing is Sharing.ONE:
             reason = (
                 f"index {other.name} is a {other.kind} over {', '.join(common) or 'the record key'} already"
             )

@@ -7,16 +7,14 @@ them is described by the footer as far as that goes; if no kind wants anything e
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-from hudi_index.kinds import ColumnStats
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
-    from hudi_index.kinds.protocol import EntryBuilder, IndexKind, SliceContext
+    from hudi_index.kind_parts.protocol import EntryBuilder, FromFooters, IndexKind, SliceContext
     from hudi_index.lifecycle.job import Job
     from hudi_index.table import FileSlice
     from hudi_index.table.footer import ColumnStatistics
@@ -38,15 +36,16 @@ class Known:
 
     def builder(self, kind: IndexKind, context: SliceContext) -> EntryBuilder:
         """What describes the slice, from the rows that `of_rows` asks for."""
-        if not isinstance(kind, ColumnStats) or not self.statistics:
+        if not kind.spec.answers_from_footers or not self.statistics:
             return kind.builder(context)
-        entries, rest = kind.entries_of_statistics(context, self.statistics)
+        entries = cast("FromFooters", kind).entries_of_statistics(context, self.statistics)
+        rest = self._rest_of(kind)
         return _Preceded(entries, rest.builder(context) if rest else None)
 
     def _rest_of(self, kind: IndexKind) -> IndexKind | None:
-        if not isinstance(kind, ColumnStats) or not self.statistics:
+        if not kind.spec.answers_from_footers or not self.statistics:
             return kind
-        return kind.without(self.statistics)
+        return cast("FromFooters", kind).without(self.statistics)
 
 
 FROM_ROWS = Known()
@@ -55,7 +54,7 @@ FROM_ROWS = Known()
 
 def known_of(job: Job, piece: FileSlice | None, kinds: Sequence[IndexKind]) -> Known:
     """What the footer of a slice says for some kinds."""
-    columns = [name for kind in kinds if isinstance(kind, ColumnStats) for name in kind.columns]
+    columns = [name for kind in kinds if kind.spec.answers_from_footers for name in kind.columns]
     if piece is None or piece.log_files or not columns or job.expressions:
         return FROM_ROWS
     if job.reader.choice_of(piece).reason is not None:

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hudi_index.kinds.protocol import SliceContext
+from hudi_index.kind_parts.protocol import SliceContext
 from hudi_index.table import FileSlice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from hudi_index.coverage.files import IndexedSlice
-    from hudi_index.kinds.protocol import IndexKind
+    from hudi_index.kind_parts.protocol import IndexKind
     from hudi_index.metadata_table import ShardWriter
     from hudi_index.predicate.catalyst.meaning import Meaning
     from hudi_index.table import FileGroupId, TableReader

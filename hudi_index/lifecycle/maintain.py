@@ -29,7 +29,7 @@ from hudi_index.jobs import JobReport
 from hudi_index.lifecycle.executor import SlicesRefusedError
 from hudi_index.lifecycle.job import Job, Target, items_of
 from hudi_index.lifecycle.mending import sweep
-from hudi_index.lifecycle.partitions import PARTITION_STATS, is_merged, merge_partitions, partitions_of
+from hudi_index.lifecycle.partitions import merge_partitions, partitions_of, summary_partition
 from hudi_index.lifecycle.state import IndexedState, definitions_text
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.table import FileSlice
@@ -327,8 +327,9 @@ def _new_shards(
         if name not in known or name in replaced:
             wanted = definition.options.get("shards")
             shards[name] = max(shards.get(name, 1), int(wanted) if wanted else _shards_for(state))
-    if any(map(is_merged, new)) and (PARTITION_STATS not in known or PARTITION_STATS in replaced):
-        shards[PARTITION_STATS] = 1
+    for summary in filter(None, map(summary_partition, new)):
+        if summary not in known or summary in replaced:
+            shards[summary] = 1
     for name in replaced:
         if name in known and any(each.partition == name for each in state.ready()):
             shards.setdefault(name, known[name])

@@ -25,7 +25,7 @@ from hudi_index.catalog.catalog import INDEX_FILE
 from hudi_index.catalog.mending import CatalogCheck
 from hudi_index.coverage import files
 from hudi_index.errors import CorruptError, way_back
-from hudi_index.lifecycle.partitions import COLUMN_STATS, PARTITION_STATS
+from hudi_index.kind_specs import specs
 from hudi_index.lifecycle.state import noted_definitions
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.metadata_table.cleaning import remove_temporaries
@@ -142,8 +142,11 @@ def _with_those_that_depend(gone: set[str], view: View) -> list[str]:
     shards = view.state.shards
     if files.PARTITION in gone:
         return sorted(shards)
-    statistics = {COLUMN_STATS, PARTITION_STATS}
-    names = gone | statistics if gone & statistics else gone
+    names = set(gone)
+    for spec in specs().values():
+        both = {spec.folder, specs()[spec.summary].folder} if spec.summary else set()
+        # A summary is kept up by what changes: it can't be made anew without what it sums up.
+        names |= both if gone & both else set()
     return sorted(name for name in names if name in shards)
 
 

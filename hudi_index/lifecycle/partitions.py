@@ -1,72 +1,79 @@
-"""partition_stats: the column_stats of every partition that changed are merged anew, in the same commit."""
+"""Summaries by partition: those of every partition that changed are merged anew, in the same commit."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudi_index.catalog import Kind
-from hudi_index.entries import SEPARATOR
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.entries.schema import KEY
-from hudi_index.kinds import partition_stats_of
-from hudi_index.kinds.diff import diff_entries
-from hudi_index.kinds.partition_stats import PartitionStats
+from hudi_index.kind_parts.diff import diff_entries
+from hudi_index.kind_specs import specs
+from hudi_index.kinds import summary_of
 from hudi_index.metadata_table import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from hudi_index.catalog import IndexDefinition
+    from hudi_index.kinds import Summary
     from hudi_index.lifecycle.job import Job
     from hudi_index.lifecycle.state import IndexedState
     from hudi_index.metadata_table import Transaction, WriteStat
 
-__all__ = ["COLUMN_STATS", "PARTITION_STATS", "is_merged", "merge_partitions", "partitions_of"]
-
-COLUMN_STATS = Kind.COLUMN_STATS.value
-PARTITION_STATS = PartitionStats.partition
+__all__ = ["merge_partitions", "partitions_of", "summaries_of", "summary_partition"]
 
 
-def is_merged(definition: IndexDefinition) -> bool:
-    """Whether the index has statistics per partition as well."""
-    return definition.partition == COLUMN_STATS
+def summary_partition(definition: IndexDefinition) -> str | None:
+    """The partition with an index's summaries; None if it has none."""
+    if definition.unsupported is not None or definition.is_functional or definition.spec.summary is None:
+        return None
+    return specs()[definition.spec.summary].folder
 
 
 def partitions_of(definition: IndexDefinition, state: IndexedState) -> list[str]:
     """The partitions with an index's entries, as far as they exist."""
-    names = [definition.partition, *([PARTITION_STATS] if is_merged(definition) else [])]
-    return [name for name in names if name in state.view.state.shards]
+    names = [definition.partition, summary_partition(definition)]
+    return [name for name in names if name is not None and name in state.view.state.shards]
+
+
+def summaries_of(
+    definitions: Iterable[IndexDefinition], state: IndexedState
+) -> dict[tuple[str, str], list[Summary]]:
+    """What sums these indexes up, by the partitions that entries come from and go to."""
+    found: dict[tuple[str, str], list[Summary]] = defaultdict(list)
+    for definition in definitions:
+        if summary_partition(definition) is not None:
+            summary = summary_of(definition, state.types_of(definition))
+            if summary is not None:
+                found[definition.partition, summary.partition].append(summary)
+    return found
 
 
 def merge_partitions(
     state: IndexedState, transaction: Transaction, job: Job, definitions: Sequence[IndexDefinition]
 ) -> list[WriteStat]:
-    """Write the statistics of the partitions that the job touched, as they will be after its commit."""
-    merges = [
-        merge
-        for definition in definitions
-        if is_merged(definition) and (merge := partition_stats_of(definition, state.types_of(definition)))
-    ]
-    if not merges:
-        return []
+    """Write the summaries of the partitions that the job touched, as they will be after its commit."""
     paths = sorted({item.context.group.partition_path for item in job.items})
     reader = Reader(job.writer.storage, transaction.preview())
-    sources = [(merge, each) for merge in merges for path in paths for each in merge.source_ranges(path)]
-    found = _distinct(
-        merge.merge(reader.lookup_sharded(COLUMN_STATS, [each for one, each in sources if one is merge]))
-        for merge in merges
-    )
-    # What column_stats has for a column and partition begins with the key of the merged entry.
-    keys = [(lookup, KeyRange.point(wanted.low.removesuffix(SEPARATOR))) for _, (lookup, wanted) in sources]
-    known = reader.lookup_sharded(PARTITION_STATS, keys)
-    if not reader.view.slices(PARTITION_STATS):
-        return [transaction.writer.write_base(PARTITION_STATS, 0, [found.sort_by(KEY)])]
-    upserts, deletes = diff_entries(known, found)
-    if not upserts.num_rows and not len(deletes):
-        return []
-    return [transaction.writer.write_log(PARTITION_STATS, 0, upserts=upserts, deletes=deletes)]
+    written = []
+    for (source, target), summaries in summaries_of(definitions, state).items():
+        ranges = [[each for path in paths for each in summary.source_ranges(path)] for summary in summaries]
+        found = _distinct(
+            summary.merge(reader.lookup_sharded(source, wanted))
+            for summary, wanted in zip(summaries, ranges, strict=True)
+        )
+        if not reader.view.slices(target):
+            written.append(transaction.writer.write_base(target, 0, [found.sort_by(KEY)]))
+            continue
+        keys = [each for summary in summaries for path in paths for each in summary.keys_of(path)]
+        known = reader.lookup_sharded(target, [(part, KeyRange.point(key)) for part, key in keys])
+        upserts, deletes = diff_entries(known, found)
+        if upserts.num_rows or len(deletes):
+            written.append(transaction.writer.write_log(target, 0, upserts=upserts, deletes=deletes))
+    return written
 
 
 def _distinct(tables: Iterable[pa.Table]) -> pa.Table:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hudi_index.coverage.files import IndexedSlices
-    from hudi_index.kinds.protocol import IndexKind
+    from hudi_index.kind_parts.protocol import IndexKind
     from hudi_index.metadata_table import View
     from hudi_index.storage import Storage
     from hudi_index.table import FileSlice, SliceIdentity

@@ -23,7 +23,7 @@ from hudi_index.coverage import files
 from hudi_index.entries import SEPARATOR, owner_suffix, shards_of
 from hudi_index.entries.schema import DELETED, ENTRY_SCHEMA, KEY, PAYLOADS, TYPE
 from hudi_index.errors import HudiIndexError
-from hudi_index.kinds.diff import diff_entries
+from hudi_index.kind_parts.diff import diff_entries
 from hudi_index.lifecycle.footers import FROM_ROWS, Known, known_of
 from hudi_index.lifecycle.runs import TARGET, Changes, Counts
 from hudi_index.metadata_table.reader import merged_slice
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from hudi_index.coverage.files import IndexedSlice
-    from hudi_index.kinds.protocol import IndexKind, SliceContext
+    from hudi_index.kind_parts.protocol import IndexKind, SliceContext
     from hudi_index.lifecycle.job import Job, WorkItem
     from hudi_index.metadata_table import FileSlice as MetadataSlice
     from hudi_index.table import FileSlice
@@ -290,7 +290,7 @@ def _described(
         for place, kind in enumerate(kinds):
             for entries in builders[place].add(batch):
                 yield place, entries
-            if rows > rows_at_once and kind.is_divisible:
+            if rows > rows_at_once and kind.spec.is_divisible:
                 for entries in builders[place].finish():
                     yield place, entries
                 builders[place] = kind.builder(context)

@@ -9,6 +9,7 @@ Held are what is being merged and the compressed log.
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_index.entries.schema import DELETED, KEY
-from hudi_index.kinds.diff import differ
-from hudi_index.kinds.record_index import PREFERENCE
+from hudi_index.entries.sorted import is_as_before
+from hudi_index.kind_parts.diff import differ
+from hudi_index.kind_specs import specs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -60,10 +62,10 @@ def surviving_changes(changes: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 
 def _survivors(table: pa.Table) -> pa.Table:
-    if not np.any(_same_as_before(table, KEY)):
+    if not np.any(is_as_before(table.column(KEY))):
         return table
     ordered = _one_of_each(table)
-    is_key_again = _same_as_before(ordered, KEY)
+    is_key_again = is_as_before(ordered.column(KEY))
     # What is comes before what was; both are there where a key comes again.
     was: npt.NDArray[np.int64] = np.flatnonzero(is_key_again)
     is_kept = ~is_key_again
@@ -76,21 +78,17 @@ def _one_of_each(table: pa.Table) -> pa.Table:
     """Of each key at most one row that is and one that was."""
     order: list[Any] = [(KEY, "ascending"), (DELETED, "ascending")]
     keys = table.select([KEY, DELETED])
-    payload, fields = PREFERENCE
-    if payload in table.column_names:
-        for name in fields:
+    for payload, fields in _preferences().items():
+        for name in fields if payload in table.column_names else ():
             keys = keys.append_column(name, pc.struct_field(table.column(payload), name))
             order.append((name, "descending"))
     places: pa.Array[Any] = pc.sort_indices(keys, sort_keys=order)
     ordered = table.take(places)
-    again = _same_as_before(ordered, KEY) & _same_as_before(ordered, DELETED)
+    again = is_as_before(ordered.column(KEY)) & is_as_before(ordered.column(DELETED))
     return ordered.filter(pa.array(~again))
 
 
-def _same_as_before(table: pa.Table, column: str) -> npt.NDArray[np.bool_]:
-    """By row whether it has the value of the row before."""
-    values = table.column(column).combine_chunks()
-    found = np.zeros(len(values), dtype=np.bool_)
-    if len(values) > 1:
-        found[1:] = pc.equal(values.slice(1), values.slice(0, len(values) - 1)).to_numpy(zero_copy_only=False)
-    return found
+@cache
+def _preferences() -> dict[str, tuple[str, ...]]:
+    """By payload the fields of which the largest counts, the first one first."""
+    return {spec.payload: spec.preference for spec in specs().values() if spec.payload and spec.preference}

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudi_index.entries.schema import DELETED, ENTRY_SCHEMA, KEY, PARTITION, TYPE
+from hudi_index.entries.sorted import last_key
 from hudi_index.errors import EntryCorruptError, MissingFileError
 from hudi_index.metadata_table.commit_metadata import WriteStat
 from hudi_index.metadata_table.layout import base_file_name
@@ -75,7 +75,7 @@ def write_base_file(
         ) as writer,
     ):
         for group in _regrouped(entries):
-            last = _checked_order(group.column(KEY), last, path)
+            last = last_key(group.column(KEY), last, path)
             writer.write_table(group.replace_schema_metadata(named.metadata), row_group_size=ROWS_PER_GROUP)
             rows += group.num_rows
     size, footer = _load_footer(storage, path)
@@ -237,14 +237,3 @@ def _regrouped(entries: Iterable[pa.Table]) -> Iterator[pa.Table]:
         waiting, rows = [joined.slice(whole)], rows - whole
     if rows:
         yield pa.concat_tables(waiting)
-
-
-def _checked_order(keys: pa.ChunkedArray[Any], last: str | None, path: str) -> str:
-    """The last key, after proving that every key is above the one before it."""
-    flat = keys.combine_chunks()
-    first: str = flat[0].as_py()
-    ordered = pc.all(pc.less(flat.slice(0, len(flat) - 1), flat.slice(1))).as_py()
-    if ordered is False or (last is not None and first <= last):
-        raise ValueError(f"entries for {path} are not sorted by key, or a key stands twice")
-    final: str = flat[-1].as_py()
-    return final

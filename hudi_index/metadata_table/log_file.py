@@ -14,13 +14,14 @@ import io
 import json
 import struct
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudi_index.entries.schema import DELETED, ENTRY_SCHEMA, KEY, avro_schema_of
+from hudi_index.entries.sorted import last_key
 from hudi_index.errors import EntryCorruptError, MissingFileError
 from hudi_index.metadata_table.commit_metadata import WriteStat
 from hudi_index.metadata_table.layout import log_file_name
@@ -65,7 +66,7 @@ def write_log_file(
         write_statistics=False,
     ) as writer:
         for changes in entries:
-            last = _checked_order(changes.column(KEY).combine_chunks(), last, f"{partition}/{file_id}")
+            last = last_key(changes.column(KEY), last, f"{partition}/{file_id}")
             writer.write_table(changes)
             rows += changes.num_rows
             gone += pc.sum(changes.column(DELETED)).as_py() or 0
@@ -73,16 +74,6 @@ def write_log_file(
     name = log_file_name(file_id, requested_time, write_token)
     storage.write(f"{partition}/{name}", block)
     return WriteStat(partition, file_id, name, len(block), zlib.crc32(block), rows, gone, is_log=True)
-
-
-def _checked_order(keys: pa.Array[Any], last: str | None, where: str) -> str | None:
-    """The last key, after a check that all rise."""
-    if not len(keys):
-        return last
-    is_risen = pc.less(keys.slice(0, len(keys) - 1), keys.slice(1))
-    if pc.all(is_risen).as_py() is False or (last is not None and keys[0].as_py() <= last):
-        raise ValueError(f"the changes for {where} are not sorted by key, or a key stands twice")
-    return str(keys[-1].as_py())
 
 
 def load_log_file(storage: Storage, stat: WriteStat) -> pa.Table:

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from hudi_index.entries.keys import shard_of
 from hudi_index.entries.ranges import KeyRange, merge_ranges
 from hudi_index.entries.schema import DELETED, ENTRY_SCHEMA, KEY, PAYLOADS
+from hudi_index.entries.sorted import first_of_each
 from hudi_index.metadata_table.base_file import BaseFile
 from hudi_index.metadata_table.log_file import load_log_file
 
@@ -273,11 +274,7 @@ def _newest(logs: list[pa.Table]) -> pa.Table:
     order = pc.sort_indices(
         pa.table({KEY: joined.column(KEY), "age": age}), [(KEY, "ascending"), ("age", "ascending")]
     )
-    ordered = joined.take(order)
-    keys = ordered.column(KEY).combine_chunks()
-    is_first = np.ones(len(keys), dtype=bool)
-    is_first[1:] = pc.not_equal(keys.slice(1), keys.slice(0, len(keys) - 1)).to_numpy(zero_copy_only=False)
-    return ordered.filter(pa.array(is_first))
+    return first_of_each(joined.take(order))
 
 
 def _live(changes: pa.Table, names: Sequence[str]) -> pa.Table:

@@ -18,7 +18,7 @@ from hudi_index.entries.keys import shard_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hudi_index.kinds.protocol import Lookup
+    from hudi_index.kind_parts.protocol import Question
     from hudi_index.metadata_table import Reader
     from hudi_index.table import FileSlice
 
@@ -36,18 +36,18 @@ def reading_cost(slices: Iterable[FileSlice]) -> int:
     )
 
 
-def look_up_cost(reader: Reader, partition: str, lookup: Lookup) -> int:
+def look_up_cost(reader: Reader, partition: str, question: Question) -> int:
     """What a look-up costs if nothing of it was read before."""
     shards = reader.view.state.shards.get(partition, 1)
     ranges: dict[int | None, int] = {}
-    for part, _ in lookup.ranges:
+    for part, _ in question.ranges:
         shard = None if part is None else shard_of(part, shards)
         ranges[shard] = ranges.get(shard, 0) + 1
     cost = 0
     for piece in reader.view.slices(partition):
         count = ranges.get(piece.shard, 0) + ranges.get(None, 0)
         if count:
-            is_whole = bool(lookup.columns)
+            is_whole = bool(question.payloads)
             base = piece.base_bytes if is_whole else min(piece.base_bytes, count * ROW_GROUP_BYTES)
             cost += base + piece.log_bytes + INDEX_OPEN_COST * len(piece.files)
     return cost

@@ -1,4 +1,4 @@
-"""Questions to indexes: which look-up answers a constraint, whether it pays, and what it said.
+"""Look-ups in indexes: which question answers a constraint, whether it pays, and what was answered.
 
 A constraint may reach an index in three ways: as it is; over the column that its expression follows from; or
 as what it means for the expression that the index is over. In each case everything that matches the
@@ -7,17 +7,18 @@ constraint matches what is asked, so what is refuted is refuted.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pyarrow as pa
 
-from hudi_index.entries.schema import KEY
-from hudi_index.kinds import Bitmap, BloomFilters, ColumnStats, PartitionStats, RecordIndex, SecondaryIndex
-from hudi_index.kinds._numbers import numbers_in
+from hudi_index.coverage.covered import Candidates
+from hudi_index.kind_parts.protocol import RowQuestion
 from hudi_index.planner.cost import look_up_cost, pays, reading_cost
 from hudi_index.planner.scan_plan import Answer, condition_text
-from hudi_index.planner.usable import FIRST_WEIGHED_TIER, READ_ERRORS
+from hudi_index.planner.usable import READ_ERRORS
 from hudi_index.predicate import AllOf, Constraint
 from hudi_index.predicate.calendar import STORED
 
@@ -27,26 +28,32 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
 
     from hudi_index.coverage.covered import Mask
-    from hudi_index.kinds.protocol import IndexKind, Lookup
-    from hudi_index.planner.usable import Coverage, UsableIndex
+    from hudi_index.kind_parts.protocol import Question, TogetherAnswering
+    from hudi_index.kind_specs import Tier
+    from hudi_index.planner.usable import UsableIndex, UsableIndexes
     from hudi_index.predicate import Calendar
+    from hudi_index.table import FileSlice
 
-__all__ = ["Asking"]
+__all__ = ["Lookups"]
+
+log = logging.getLogger(__name__)
 
 _MOST_TESTS = 5_000_000
-"""Values times filters that a look-up of Bloom filters may test."""
+"""Values that a look-up may test entry by entry."""
 
 
-class Asking:
-    """Asks, and remembers what was said to which part of the predicate."""
+class Lookups:
+    """Asks indexes, and remembers what they answered to which part of the predicate."""
 
-    def __init__(self, coverage: Coverage, calendar: Calendar = STORED) -> None:
-        self._coverage, self._calendar = coverage, calendar
-        self._covered = coverage.covered
-        self._count = len(self._covered.slices)
+    def __init__(
+        self, indexes: UsableIndexes, slices: Sequence[FileSlice], calendar: Calendar = STORED
+    ) -> None:
+        self._indexes, self._slices, self._calendar = indexes, slices, calendar
+        self._covered = indexes.covered
         self._masks: dict[AllOf | Constraint, Mask] = {}
         self._rows: dict[AllOf | Constraint, dict[int, BitMap]] = {}
         self._joint: set[tuple[str, Constraint]] = set()
+        self._asked: set[Constraint] = set()
         self.answers: list[Answer] = []
 
     @property
@@ -57,166 +64,147 @@ class Asking:
     def evidence(self, part: AllOf | Constraint) -> tuple[Mask, dict[int, BitMap]]:
         """The file groups proven to hold no row for a part of the predicate, and the rows that may match."""
         mask = self._masks.get(part)
-        return np.zeros(self._count, np.bool_) if mask is None else mask, self._rows.get(part, {})
+        return np.zeros(len(self._slices), np.bool_) if mask is None else mask, self._rows.get(part, {})
 
-    def note(self, part: AllOf | Constraint, refuted: Mask) -> None:
+    def record(self, part: AllOf | Constraint, refuted: Mask) -> None:
         """Add to the evidence."""
         known = self._masks.get(part)
         self._masks[part] = refuted if known is None else known | refuted
 
-    def ask(self, constraint: Constraint, left: Mask, tier: int) -> None:
+    def is_for_no_index(self, constraint: Constraint) -> bool:
+        """Whether there was no index to put a constraint to."""
+        return constraint not in self._asked
+
+    def ask(self, constraint: Constraint, left: Mask, tier: Tier) -> None:
         """Put a constraint to the indexes of a tier, for the file groups that are left."""
-        for index in self._coverage.indexes:
-            if index.tier == tier and (index.name, constraint) not in self._joint:
+        for index in self._indexes.of_tier(tier):
+            if (index.name, constraint) not in self._joint:
                 self._ask(index, constraint, left & ~self.evidence(constraint)[0])
 
-    def ask_together(self, part: AllOf, left: Mask, tier: int) -> None:
-        """Put several constraints at once to an index over several columns."""
+    def ask_together(self, part: AllOf, left: Mask, tier: Tier) -> None:
+        """Put several constraints at once to the indexes that take them so."""
         given = [child for child in part.children if isinstance(child, Constraint)]
-        for index in self._coverage.indexes:
-            kind = index.kind
-            if index.tier != tier or not isinstance(kind, SecondaryIndex) or len(kind.sources) < 2:
+        for index in self._indexes.of_tier(tier):
+            if not index.kind.spec.asks_together:
                 continue
-            terms = [source.term for source in kind.sources]
-            fitting = [child for child in given if child.term in terms]
-            lookup = kind.lookup_all(fitting) if len(fitting) > 1 else None
-            if lookup is None:
+            kind = cast("TogetherAnswering", index.kind)
+            asked = kind.ask_together(given, self._candidates(left))
+            if asked is None:
                 continue
-            text = " AND ".join(child.term.text for child in fitting)
-            answer = Answer(
-                index.name, text, 0, wanted="; ".join(condition_text(c.condition) for c in fitting)
-            )
-            entries = self._read(index, lookup, left, answer)
-            self._joint.update((index.name, child) for child in fitting)
-            if entries is not None:
-                self._said(part, answer, self._without_entry(entries) & left)
+            question, constraints = asked
+            text = " AND ".join(child.term.text for child in constraints)
+            wanted = "; ".join(condition_text(child.condition) for child in constraints)
+            self._joint.update((index.name, child) for child in constraints)
+            self._asked.update(constraints)
+            self._look_up(index, question, part, _answer(index, text, wanted), left)
 
     def _ask(self, index: UsableIndex, constraint: Constraint, left: Mask) -> None:
-        asked = self._form_for(index, constraint)
-        if asked is None:
+        question, asked = self._question(index, constraint, self._candidates(left))
+        if question is None or asked is None:
             return
-        index_kind = index.kind
-        if isinstance(index_kind, RecordIndex) and index_kind.is_partitioned:
-            paths = {
-                self._covered.slices[place].group.partition_path for place in np.flatnonzero(left).tolist()
-            }
-            index_kind = index_kind.within(paths)
-        lookup = index_kind.lookup(asked)
-        if lookup is None:
-            return
-        answer = Answer(index.name, constraint.term.text, 0, wanted=condition_text(asked.condition))
-        values = len(asked.domain.ranges) if asked.domain else 0
-        tests = values * int(left.sum()) if isinstance(index_kind, BloomFilters) else 0
-        if tests > _MOST_TESTS:
-            self._refuse(answer, f"{tests} tests of filters are too many")
-            return
-        entries = self._read(index, lookup, left, answer)
-        if entries is None:
-            return
-        try:
-            found = self._pruned(index_kind, asked, entries, left)
-            if isinstance(index_kind, Bitmap):
-                self._note_rows(index_kind, constraint, asked, entries, left & ~found)
-        except READ_ERRORS as error:
-            self.answers.append(_with_reason(answer, f"it can't be read: {error}"))
-            return
-        self._said(constraint, answer, found & left)
+        self._asked.add(constraint)
+        answer = _answer(index, constraint.term.text, condition_text(asked.condition))
+        self._look_up(index, question, constraint, answer, left)
 
-    def _pruned(
-        self, kind: IndexKind | PartitionStats, asked: Constraint, entries: pa.Table, left: Mask
-    ) -> Mask:
-        if isinstance(kind, ColumnStats):
-            return self._covered.mask(kind.refuted_rows(asked, entries, self._covered.owners))
-        if isinstance(kind, SecondaryIndex):
-            return self._without_entry(entries)
-        if isinstance(kind, PartitionStats):
-            # They speak of all file groups of a partition or of none.
-            rows = kind.refuted_rows(asked, entries, self._covered.owners, self._covered.row_counts)
-            return self._covered.mask(rows)
-        found = kind.prune(asked, entries, self._covered.groups_in(left))
-        return self._covered.mask_of(found, left)
+    def _candidates(self, left: Mask) -> Candidates:
+        return Candidates(self._covered, left[self._covered.positions])
 
-    def _form_for(self, index: UsableIndex, constraint: Constraint) -> Constraint | None:
+    def _question(
+        self, index: UsableIndex, constraint: Constraint, candidates: Candidates
+    ) -> tuple[Question | None, Constraint | None]:
         """What an index is asked so that nothing which meets the constraint is refuted."""
         direct = Constraint(index.terms.get(constraint.term, constraint.term), constraint.condition)
-        if index.kind.lookup(direct) is not None or isinstance(index.kind, RecordIndex):
-            return direct
-        domain = constraint.domain
-        if domain is None:
-            return None
+        question, domain = index.kind.ask(direct, candidates), constraint.domain
+        if question is not None or domain is None:
+            return question, direct
+        asked: Constraint | None = None
         if index.derived is not None and index.derived.column == constraint.term:
             values = index.derived.of_column(domain)
-            if values is not None:
-                own = next(iter(index.terms.values()))
-                return Constraint(own, values)
-            reason = index.derived.steps if isinstance(index.derived.steps, str) else "its values may be any"
-            self._refuse(Answer(index.name, constraint.term.text, 0), reason)
+            if values is None:
+                self._refuse(_answer(index, constraint.term.text), index.derived.reason_against)
+            else:
+                asked = Constraint(next(iter(index.terms.values())), values)
         elif constraint.term.is_expression and not index.terms:
-            derived = self._coverage.derivations.get(constraint.term)
+            derived = self._indexes.derivations.get(constraint.term)
             found = derived.of_expression(domain) if derived else None
-            if found is not None:
-                found = self._calendar.widened_constraint(found)
-            return found if found is not None and index.kind.lookup(found) is not None else None
-        return None
+            asked = None if found is None else self._calendar.widened_constraint(found)
+        return (None if asked is None else index.kind.ask(asked, candidates)), asked
 
-    def _read(self, index: UsableIndex, lookup: Lookup, left: Mask, answer: Answer) -> pa.Table | None:
-        """The entries, if reading them pays and works."""
-        reader = self._coverage.reader
-        places: Sequence[int] = self._covered.places[left[self._covered.places]].tolist()
-        if reader is None or not places:
-            self._refuse(answer, "no file group that it describes is left")
-            return None
-        is_weighed = index.tier >= FIRST_WEIGHED_TIER and self._coverage.only is None
-        if is_weighed and (reason := self._reason_against(index, lookup, places)):
+    def _look_up(
+        self, index: UsableIndex, question: Question, part: AllOf | Constraint, answer: Answer, left: Mask
+    ) -> None:
+        """Read what a question asks for, if that pays, and record what it proves."""
+        if reason := self._reason_against(index, question):
             self._refuse(answer, reason)
-            return None
+            return
         try:
-            sharded = [(part, wanted) for part, wanted in lookup.ranges if part is not None]
-            anywhere = [wanted for part, wanted in lookup.ranges if part is None]
-            entries = reader.lookup_sharded(index.kind.partition, sharded, columns=lookup.columns)
-            if anywhere:
-                more = reader.lookup(index.kind.partition, anywhere, columns=lookup.columns)
-                entries = pa.concat_tables([entries, more])
+            entries = self._read(index, question)
+            if isinstance(question, RowQuestion):
+                refuted = self._record_rows(question, part, entries)
+            else:
+                refuted = self._covered.mask(question.refuted(entries))
         except READ_ERRORS as error:
-            self.answers.append(_with_reason(answer, f"it can't be read: {error}"))
-            return None
+            reason = f"it can't be read: {error}"
+            self.answers.append(replace(answer, reason=reason))
+            self._indexes.report_unusable(f"index {index.name}", reason)
+            return
+        refuted &= left
+        self.record(part, refuted)
+        count = int(refuted.sum())
+        log.debug("index %s refuted %d file groups by %s %s", index.name, count, *_texts(answer))
+        self.answers.append(replace(answer, refuted=count))
+
+    def _read(self, index: UsableIndex, question: Question) -> pa.Table:
+        reader, partition = self._indexes.reader, index.kind.partition
+        if reader is None:
+            raise TypeError("without a reader nothing is covered")
+        sharded = [(part, wanted) for part, wanted in question.ranges if part is not None]
+        anywhere = [wanted for part, wanted in question.ranges if part is None]
+        entries = reader.lookup_sharded(partition, sharded, columns=question.payloads)
+        if anywhere:
+            more = reader.lookup(partition, anywhere, columns=question.payloads)
+            entries = pa.concat_tables([entries, more])
         return entries
 
-    def _reason_against(self, index: UsableIndex, lookup: Lookup, places: Sequence[int]) -> str | None:
-        """Why a look-up can't pay; None if it can."""
-        reader = self._coverage.reader
-        cost = look_up_cost(reader, index.kind.partition, lookup) if reader else 0
-        saving = 0
-        for place in places:
-            saving += reading_cost([self._covered.slices[place]])
+    def _reason_against(self, index: UsableIndex, question: Question) -> str | None:
+        """Why a look-up is not made; None if it is."""
+        left = self._covered.positions[question.candidates.left].tolist()
+        if self._indexes.reader is None or not left:
+            return "no file group that it describes is left"
+        if question.tests > _MOST_TESTS:
+            return f"{question.tests} tests of values are too many"
+        if not index.kind.spec.tier.is_weighed or self._indexes.only is not None:
+            return None
+        cost, saving = look_up_cost(self._indexes.reader, index.kind.partition, question), 0
+        for position in left:
+            saving += reading_cost([self._slices[position]])
             if pays(cost, saving):
                 # Enough: the others need not be added up.
                 return None
-        return f"it would cost {cost} bytes to ask, {saving} to read the {len(places)} file groups left"
+        return f"it would cost {cost} bytes to ask, {saving} to read the {len(left)} file groups left"
 
-    def _without_entry(self, entries: pa.Table) -> Mask:
-        return self._covered.mask(~np.isin(self._covered.numbers, numbers_in(entries.column(KEY))))
-
-    def _note_rows(
-        self, kind: Bitmap, constraint: Constraint, asked: Constraint, entries: pa.Table, left: Mask
-    ) -> None:
-        found = kind.positions(asked, entries, self._covered.groups_in(left))
-        places = {self._covered.slices[place].group: place for place in np.flatnonzero(left).tolist()}
-        known = self._rows.setdefault(constraint, {})
-        for group, rows in found.items():
-            if rows is not None:
-                place = places[group]
-                known[place] = known[place] & rows if place in known else rows
-
-    def _said(self, part: AllOf | Constraint, answer: Answer, refuted: Mask) -> None:
-        self.note(part, refuted)
-        self.answers.append(Answer(answer.index, answer.constraint, int(refuted.sum()), wanted=answer.wanted))
+    def _record_rows(self, question: RowQuestion, part: AllOf | Constraint, entries: pa.Table) -> Mask:
+        """Note the rows that may match; returns the file groups without one."""
+        refuted = np.zeros(len(self._slices), np.bool_)
+        known = self._rows.setdefault(part, {})
+        for row, rows in question.rows(entries).items():
+            position = int(self._covered.positions[row])
+            if rows is None:
+                continue
+            if not rows:
+                refuted[position] = True
+            else:
+                known[position] = known[position] & rows if position in known else rows
+        return refuted
 
     def _refuse(self, answer: Answer, reason: str) -> None:
-        self.answers.append(
-            Answer(answer.index, answer.constraint, 0, reason, is_asked=False, wanted=answer.wanted)
-        )
+        log.debug("index %s is not asked for %s %s: %s", answer.index, *_texts(answer), reason)
+        self.answers.append(replace(answer, reason=reason, is_asked=False))
 
 
-def _with_reason(answer: Answer, reason: str) -> Answer:
-    return Answer(answer.index, answer.constraint, 0, reason, wanted=answer.wanted)
+def _answer(index: UsableIndex, constraint: str, wanted: str = "") -> Answer:
+    return Answer(index.name, constraint, 0, wanted=wanted, is_summary=index.is_summary)
+
+
+def _texts(answer: Answer) -> tuple[str, str]:
+    return answer.constraint, answer.wanted

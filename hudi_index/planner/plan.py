@@ -23,18 +23,21 @@ import numpy as np
 
 from hudi_index.arguments import WrongTypeError, checked_texts
 from hudi_index.errors import InvalidOptionError, UnknownColumnError
-from hudi_index.planner.lookups import Asking
+from hudi_index.kind_specs import Tier
+from hudi_index.planner.lookups import Lookups
 from hudi_index.planner.scan_plan import Answer, ScanPlan, condition_text
-from hudi_index.planner.usable import LAST_TIER, Coverage
+from hudi_index.planner.usable import UsableIndexes
 from hudi_index.predicate import (
     AllOf,
-    Always,
     AnyOf,
     ColumnDomain,
     Constraint,
     Never,
     Session,
+    Unknown,
     bind,
+    fold,
+    leaves_of,
     parse_predicate,
     tree_of,
     tree_of_domains,
@@ -51,7 +54,7 @@ if TYPE_CHECKING:
 
     from hudi_index.coverage.covered import Mask
     from hudi_index.metadata_table import MetadataTable
-    from hudi_index.predicate import Calendar, Filters, Schema, Tree
+    from hudi_index.predicate import Calendar, Filters, Leaf, Schema, Tree
     from hudi_index.predicate.expression import Expression
     from hudi_index.storage import Storage
 
@@ -102,23 +105,23 @@ def plan(
         snapshot = snapshot or Snapshot.load(storage, as_of, known=known)
     with _timed(seconds, "coverage"):
         schema = sql_schema(snapshot.schema_with_meta_columns)
-        coverage = Coverage.of(
+        indexes = UsableIndexes.of(
             snapshot, metadata_table, schema, session=session, only=only, calendar=calendar
         )
     with _timed(seconds, "predicate"):
         if isinstance(predicate, str):
             text = predicate
-            schema = with_expressions(schema, coverage.expression_types, coverage.expression_names)
+            schema = with_expressions(schema, indexes.expression_types, indexes.expression_names)
             parsed = parse_predicate(text, time_zone=session.zone)
             condition = bind(parsed, schema)
             rows = _of_columns(parsed, condition, schema)
         else:
-            text, condition = predicate.text, predicate.bound(schema, coverage.expression_trees)
+            text, condition = predicate.text, predicate.bound(schema, indexes.expression_trees)
             rows = condition
         tree = calendar.widened(tree_of(condition, time_zone=session.zone))
     with _timed(seconds, "indexes"):
-        found = _planned(text, tree, snapshot, Asking(coverage, calendar))
-    return replace(found, condition=rows, unusable=coverage.unusable, seconds=seconds)
+        found = _planned(text, tree, snapshot, Lookups(indexes, snapshot.slices, calendar))
+    return replace(found, condition=rows, unusable=indexes.unusable, seconds=seconds)
 
 
 def _of_columns(parsed: Expression, bound: Expression, schema: Schema) -> Expression:
@@ -159,25 +162,25 @@ def files_to_query(
         if schema.look_up(tuple(name.split("."))) is None:
             raise UnknownColumnError(column=name, known=schema.paths())
     _check_domains(chosen, schema)
-    coverage = Coverage.of(snapshot, metadata_table, schema, session=Session.of_text("UTC"))
+    indexes = UsableIndexes.of(snapshot, metadata_table, schema, session=Session.of_text("UTC"))
     tree = tree_of_domains(chosen)
-    return _planned(_text_of(chosen), tree, snapshot, Asking(coverage)).files
+    return _planned(_text_of(chosen), tree, snapshot, Lookups(indexes, snapshot.slices)).files
 
 
-def _planned(text: str, tree: Tree, snapshot: Snapshot, asking: Asking) -> ScanPlan:
-    planner = _Planner(snapshot, asking)
+def _planned(text: str, tree: Tree, snapshot: Snapshot, lookups: Lookups) -> ScanPlan:
+    planner = _Planner(snapshot, lookups)
     refuted, rows = planner.decide(tree)
-    places = np.flatnonzero(~refuted)
-    slices = [snapshot.slices[place] for place in places.tolist()]
-    matching = {snapshot.slices[place].group: found for place, found in rows.items() if not refuted[place]}
+    positions = np.flatnonzero(~refuted)
+    slices = [snapshot.slices[position] for position in positions.tolist()]
+    matching = {snapshot.slices[each].group: found for each, found in rows.items() if not refuted[each]}
     return ScanPlan(
         snapshot,
         text,
         slices,
-        places,
-        asking.covered,
-        asking.answers,
-        unknown=planner.unknown,
+        positions,
+        lookups.covered,
+        lookups.answers,
+        unknown=list(planner.unknown_parts(tree)),
         rows=matching,
     )
 
@@ -210,77 +213,77 @@ def _check_domains(column_domain: ColumnDomain, schema: Schema) -> None:
 
 
 class _Planner:
-    """Puts constraints to indexes and composes what they say."""
+    """Puts constraints to indexes and composes what they answer."""
 
-    def __init__(self, snapshot: Snapshot, asking: Asking) -> None:
-        self._snapshot, self.asking = snapshot, asking
+    def __init__(self, snapshot: Snapshot, lookups: Lookups) -> None:
+        self._snapshot, self._lookups = snapshot, lookups
         self._count = len(snapshot.slices)
-        self.unknown: list[str] = []
 
     def decide(self, tree: Tree) -> tuple[Mask, Rows]:
-        """The file groups that hold no row for which the tree is true, and the rows that bitmaps leave."""
-        self._by_partition_values(tree)
+        """The file groups that hold no row for which the tree is true, and the rows that indexes leave."""
+        for leaf in leaves_of(tree):
+            if isinstance(leaf, Constraint):
+                self._by_partition_values(leaf)
         left = ~self._refuted(tree)[0]
-        for tier in range(LAST_TIER + 1):
+        for tier in Tier:
             self._ask(tree, left, tier)
             left = ~self._refuted(tree)[0]
-        self._note_unknown(tree)
         return self._refuted(tree)
+
+    def unknown_parts(self, tree: Tree) -> Iterator[str]:
+        """The parts of a tree that no index could be asked about, with the reason."""
+        for leaf in leaves_of(tree):
+            if isinstance(leaf, Unknown):
+                yield f"{leaf.text}: {leaf.reason}"
+            elif isinstance(leaf, Constraint) and leaf.domain is None and self._lookups.is_for_no_index(leaf):
+                wanted = f"{leaf.term.text} {condition_text(leaf.condition)}"
+                yield f"{wanted}: no index answers such a condition on {leaf.term.text}"
 
     def _refuted(self, tree: Tree) -> tuple[Mask, Rows]:
         """What the evidence so far refutes. A file group without a matching row counts as refuted."""
-        if isinstance(tree, (Never, Always)):
-            return np.full(self._count, isinstance(tree, Never)), {}
-        if isinstance(tree, Constraint):
-            return self.asking.evidence(tree)
-        if isinstance(tree, AllOf):
-            parts = [self.asking.evidence(tree), *(self._refuted(child) for child in tree.children)]
-            refuted = reduce(np.logical_or, (mask for mask, _ in parts))
-            rows = reduce(_both, (rows for _, rows in parts))
-            return _without_rows(refuted, rows), rows
-        if isinstance(tree, AnyOf):
-            return reduce(_either, (self._refuted(child) for child in tree.children))
-        return np.zeros(self._count, np.bool_), {}
+        return fold(tree, self._leaf, self._all_of, lambda _, parts: reduce(_either, parts))
 
-    def _ask(self, tree: Tree, left: Mask, tier: int) -> None:
-        """Asks the indexes of a tier, for the file groups that an answer can still change."""
+    def _leaf(self, leaf: Leaf) -> tuple[Mask, Rows]:
+        if isinstance(leaf, Constraint):
+            return self._lookups.evidence(leaf)
+        return np.full(self._count, isinstance(leaf, Never)), {}
+
+    def _all_of(self, tree: AllOf, children: list[tuple[Mask, Rows]]) -> tuple[Mask, Rows]:
+        parts = [self._lookups.evidence(tree), *children]
+        refuted = reduce(np.logical_or, (mask for mask, _ in parts))
+        rows = reduce(_both, (rows for _, rows in parts))
+        return _without_rows(refuted, rows), rows
+
+    def _ask(self, tree: Tree, left: Mask, tier: Tier) -> None:
+        """Asks the indexes of a tier, for the file groups that an answer can still change.
+
+        No fold: what a child is asked depends on what its elder siblings answered.
+        """
         if isinstance(tree, Constraint):
-            self.asking.ask(tree, left, tier)
+            self._lookups.ask(tree, left, tier)
         elif isinstance(tree, AllOf):
-            self.asking.ask_together(tree, left, tier)
+            self._lookups.ask_together(tree, left, tier)
             for child in tree.children:
                 self._ask(child, left, tier)
                 left = left & ~self._refuted(child)[0]
         elif isinstance(tree, AnyOf):
             for child in tree.children:
                 self._ask(child, left, tier)
-                if tier == LAST_TIER:
+                if tier is max(Tier):
                     # What this side needs is read anyway. Not before: rows of bitmaps still meet others.
                     left = left & self._refuted(child)[0]
 
-    def _by_partition_values(self, tree: Tree) -> None:
-        """File groups whose partition path says that the value is none of the wanted."""
-        if isinstance(tree, (AllOf, AnyOf)):
-            for child in tree.children:
-                self._by_partition_values(child)
-        if not isinstance(tree, Constraint) or tree.term.is_expression:
-            return
-        name, partitions = tree.term.text, self._snapshot.shape.partitions
-        if name not in partitions.from_path:
+    def _by_partition_values(self, constraint: Constraint) -> None:
+        """File groups whose partition path says that the value is none that meets the constraint."""
+        name, partitions = constraint.term.text, self._snapshot.shape.partitions
+        if constraint.term.is_expression or name not in partitions.from_path:
             return
         paths, places = self._snapshot.partition_places
         refused = np.zeros(len(paths), np.bool_)
         for number, path in enumerate(paths):
             with suppress(UnreadablePartitionValueError):
-                refused[number] = not tree.contains(partitions.values_of(path)[name].as_py())
-        self.asking.note(tree, refused[places])
-
-    def _note_unknown(self, tree: Tree) -> None:
-        if isinstance(tree, (AllOf, AnyOf)):
-            for child in tree.children:
-                self._note_unknown(child)
-        elif not isinstance(tree, (Constraint, Always, Never)):
-            self.unknown.append(f"{tree.text}: {tree.reason}")
+                refused[number] = not constraint.contains(partitions.values_of(path)[name].as_py())
+        self._lookups.record(constraint, refused[places])
 
 
 def _without_rows(refuted: Mask, rows: Rows) -> Mask:

@@ -36,6 +36,13 @@ class Answer:
     """Whether it was read; if not, the reason says why."""
     wanted: str = ""
     """The values that were asked for."""
+    is_summary: bool = False
+    """Whether its summary by partition said it."""
+
+    @property
+    def name(self) -> str:
+        """The index, or its summary."""
+        return f"{self.index} by partition" if self.is_summary else self.index
 
 
 @dataclass
@@ -90,7 +97,7 @@ class ScanPlan:
             "files": self.files,
             "answers": [
                 {
-                    "index": each.index,
+                    "index": each.name,
                     "constraint": each.constraint,
                     "wanted": each.wanted,
                     "asked": each.is_asked,
@@ -114,7 +121,7 @@ class ScanPlan:
         for answer in self.answers:
             said = answer.reason or f"refuted {answer.refuted} file groups"
             word = "asked    " if answer.is_asked else "not asked"
-            lines.append(f"{word}     {answer.index}: {answer.constraint}: {said}")
+            lines.append(f"{word}     {answer.name}: {answer.constraint}: {said}")
         lines += [f"not asked     {name}: {reason}" for name, reason in self.unusable.items()]
         lines += [f"not used      {text}" for text in self.unknown]
         spent = ", ".join(f"{phase} {seconds:.3f}" for phase, seconds in self.seconds.items())

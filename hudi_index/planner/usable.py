@@ -7,9 +7,11 @@ query without indexes is right, only slower, and the reason is kept for `explain
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from hudi_index.catalog import Catalog, IndexState
@@ -17,7 +19,8 @@ from hudi_index.coverage import files
 from hudi_index.coverage.covered import Covered
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.errors import CorruptError, UserError
-from hudi_index.kinds import kind_of, partition_stats_of
+from hudi_index.kinds import kind_of, summary_of
+from hudi_index.log_once import warn_once
 from hudi_index.predicate import BoundTerm, Session, Term, bound_expression, derivation_of, parse_type
 from hudi_index.predicate.calendar import STORED
 from hudi_index.table import record_key_field
@@ -25,16 +28,21 @@ from hudi_index.table.calendar import has_times
 from hudi_index.table.types import spark_type, type_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from hudi_index.catalog import IndexDefinition
-    from hudi_index.kinds.partition_stats import PartitionStats
-    from hudi_index.kinds.protocol import IndexKind
+    from hudi_index.kind_parts.protocol import Answering
+    from hudi_index.kind_specs import Tier
     from hudi_index.metadata_table import MetadataTable, Reader
     from hudi_index.predicate import Calendar, Derivation, Schema, SqlType
     from hudi_index.table import Snapshot
 
-__all__ = ["FIRST_WEIGHED_TIER", "LAST_TIER", "READ_ERRORS", "Coverage", "UsableIndex"]
+__all__ = ["READ_ERRORS", "UsableIndex", "UsableIndexes"]
+
+log = logging.getLogger(__name__)
+
+READ_ERRORS = (CorruptError, OSError, pa.ArrowException)
+"""What reading a damaged index may raise; to a plan it is a reason, never an error."""
 
 
 @dataclass(frozen=True)
@@ -42,25 +50,21 @@ class UsableIndex:
     """An index that a plan may ask."""
 
     name: str
-    kind: IndexKind | PartitionStats
+    kind: Answering
     terms: Mapping[Term, Term]
     """How the index calls what a predicate calls otherwise: its expression, or its name for it."""
     derived: Derivation | None = None
     """Of an index over an expression: how its values follow from a column's."""
-
-    @property
-    def tier(self) -> int:
-        """Cheap ones are asked before dear ones."""
-        return _TIERS[type(self.kind).__name__]
+    is_summary: bool = False
+    """Whether what is asked is its summary by partition."""
 
 
 @dataclass
-class Coverage:
+class UsableIndexes:
     """What a plan can know."""
 
     covered: Covered
     indexes: list[UsableIndex] = field(default_factory=list)
-    """Cheapest to ask first."""
     unusable: dict[str, str] = field(default_factory=dict)
     """Why the others aren't asked, by name."""
     expression_types: dict[str, SqlType] = field(default_factory=dict)
@@ -74,6 +78,24 @@ class Coverage:
     reader: Reader | None = None
     only: frozenset[str] | None = None
     """The indexes to ask, whatever that costs; None for all, as it pays."""
+    table: str = ""
+    """For messages."""
+
+    def of_tier(self, tier: Tier) -> Iterator[UsableIndex]:
+        """The indexes that are asked at a time."""
+        return (each for each in self.indexes if each.kind.spec.tier is tier)
+
+    def report_unusable(self, name: str, reason: str) -> None:
+        """Say once that an index is out of use: whoever doesn't ask for `explain` would not learn of it."""
+        warn_once(
+            log,
+            (self.table, name, reason),
+            "%s of %s is not used: %s. `hudi-index repair --table %s` mends what is damaged.",
+            name,
+            self.table,
+            reason,
+            self.table,
+        )
 
     @classmethod
     def of(
@@ -85,9 +107,9 @@ class Coverage:
         session: Session,
         only: Collection[str] | None = None,
         calendar: Calendar = STORED,
-    ) -> Coverage:
+    ) -> UsableIndexes:
         """What the indexes of a table know of a snapshot. Raises NoSuchIndexError."""
-        found = cls(Covered.none(snapshot.slices))
+        found = cls(Covered.none(len(snapshot.slices)), table=snapshot.storage.uri)
         try:
             catalog = Catalog(snapshot.storage).load()
             definitions = tuple(catalog)
@@ -99,9 +121,10 @@ class Coverage:
             found.covered = _covered(snapshot, found.reader)
             if calendar.is_other and has_times(snapshot.schema, snapshot.config.ordering_fields):
                 # Which of two records stands is decided by values that the query's reader sees otherwise.
-                found.covered = found.covered.without_logs()
+                found.covered = _without_logs(found.covered, snapshot)
         except READ_ERRORS as error:
             found.unusable["all indexes"] = str(error)
+            found.report_unusable("every index", str(error))
             found.reader = None
             return found
         described_by = files.describing_indexes(found.reader.view.state.data_snapshot)
@@ -111,7 +134,6 @@ class Coverage:
                 found.unusable[definition.name] = "the indexed slices are not described by it"
             else:
                 found._add(definition, snapshot, schema, session, calendar)
-        found.indexes.sort(key=lambda index: index.tier)
         return found
 
     def _add(
@@ -128,6 +150,8 @@ class Coverage:
             reason = f"the index metadata table has no partition {definition.partition}"
         if reason:
             self.unusable[definition.name] = reason
+            if definition.state is IndexState.INVALID or definition.unsupported:
+                self.report_unusable(f"index {definition.name}", reason)
             return
         try:
             types = _types_of(definition, snapshot.schema)
@@ -147,9 +171,9 @@ class Coverage:
             self.unusable[definition.name] = "only others are to be asked"
             return
         self.indexes.append(UsableIndex(definition.name, kind, terms, derived))
-        merged = partition_stats_of(definition, types) if not definition.is_functional else None
-        if merged is not None and self.reader and merged.partition in self.reader.view.state.shards:
-            self.indexes.append(UsableIndex(f"{definition.name} by partition", merged, {}))
+        summary = summary_of(definition, types)
+        if summary is not None and self.reader and summary.partition in self.reader.view.state.shards:
+            self.indexes.append(UsableIndex(definition.name, summary, {}, is_summary=True))
 
     def _terms_of(self, definition: IndexDefinition, schema: Schema) -> dict[Term, Term]:
         """How queries call an index's expression, by text and by tree, and how the index does."""
@@ -178,24 +202,17 @@ def _covered(snapshot: Snapshot, reader: Reader) -> Covered:
     )
 
 
-_TIERS = {
-    "PartitionStats": 0,
-    "ColumnStats": 1,
-    "BloomFilters": 2,
-    "Bitmap": 2,
-    "RecordIndex": 3,
-    "SecondaryIndex": 3,
-}
-FIRST_WEIGHED_TIER = 2
-"""From here on a look-up must pay."""
-LAST_TIER = max(_TIERS.values())
-READ_ERRORS = (CorruptError, OSError, pa.ArrowException)
-"""What reading a damaged index may raise; to a plan it is a reason, never an error."""
+def _without_logs(covered: Covered, snapshot: Snapshot) -> Covered:
+    """Those that are base files alone."""
+    slices = (snapshot.slices[position] for position in covered.positions.tolist())
+    return covered.only(np.array([not each.log_files for each in slices], np.bool_))
 
 
 def _reason_against(
     definition: IndexDefinition, schema: pa.Schema, session: Session, calendar: Calendar
 ) -> str | None:
+    if definition.unsupported is not None:
+        return definition.unsupported
     if definition.state is not IndexState.READY:
         return f"it is {definition.state}" + (f": {definition.reason}" if definition.reason else "")
     if definition.is_functional:

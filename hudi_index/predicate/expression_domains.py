@@ -29,6 +29,11 @@ class Derivation:
     steps: tuple[Step, ...] | str
     """Why the expression does not rise or fall with the column, if it does not."""
 
+    @property
+    def reason_against(self) -> str:
+        """Why nothing may be known of its values."""
+        return self.steps if isinstance(self.steps, str) else "its values may be any"
+
     def of_column(self, domain: Domain) -> Domain | None:
         """The values of the expression where the column is in a domain; None if they may be any."""
         found = Domain.all() if isinstance(self.steps, str) else image_of(self.steps, domain)

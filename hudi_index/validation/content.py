@@ -8,7 +8,7 @@ describes. What the table holds beyond that is lag, which is counted and no faul
     twice                        a key that is stored more than once in its shard
     unreadable                   a file of the index metadata table that can't be read
 
-`partition_stats` is compared with the stored column_stats, which are compared with the rows.
+Summaries by partition are compared with the stored entries that they sum up, which are compared with rows.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hudi_index.catalog import Kind
 from hudi_index.coverage import files
-from hudi_index.entries import encode_text
+from hudi_index.entries import SEPARATOR, encode_text
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.entries.schema import KEY
 from hudi_index.errors import CorruptError
-from hudi_index.kinds import SliceContext, partition_stats_of
+from hudi_index.kind_specs import Sharing
+from hudi_index.kinds import SliceContext
 from hudi_index.lifecycle.job import Job, Target, WorkItem
-from hudi_index.lifecycle.partitions import COLUMN_STATS, PARTITION_STATS, is_merged
+from hudi_index.lifecycle.partitions import summaries_of, summary_partition
 from hudi_index.metadata_table import MetadataTable, Reader, ShardWriter
 from hudi_index.table import FileSlice
 from hudi_index.validation.comparison import EntryDifference, difference_of
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from hudi_index.table import FileGroupId
     from hudi_index.validation.comparison import Comparison
 
-__all__ = ["ContentPlan", "blamed", "compare_partition_stats"]
+__all__ = ["ContentPlan", "blamed", "compare_summaries"]
 
-_SHARED = (Kind.COLUMN_STATS, Kind.BLOOM_FILTERS, Kind.BITMAP)
+_SHARED = (Sharing.ALIKE, Sharing.BY_COLUMN)
 
 
 @dataclass
@@ -135,7 +135,7 @@ class ContentPlan:
         mine = {each.id for each in self.definitions}
         found: dict[str, frozenset[str]] = {}
         for each in self.definitions:
-            if each.kind in _SHARED and not each.is_functional:
+            if each.spec.sharing in _SHARED and not each.is_functional:
                 same = [other for other in self.state.definitions if other.partition == each.partition]
                 checked = {name for other in same if other.id in mine for name in other.source_fields}
                 others = {name for other in same if other.id not in mine for name in other.source_fields}
@@ -150,42 +150,39 @@ def files_keys(state: IndexedState, groups: Collection[FileGroupId]) -> frozense
     return frozenset(keys)
 
 
-def compare_partition_stats(plan: ContentPlan, found: Comparison, *, limit: int) -> None:
-    """Compare what is stored of partitions with what column_stats gives; adds to `found`."""
+def compare_summaries(plan: ContentPlan, found: Comparison, *, limit: int) -> None:
+    """Compare what is stored of partitions with what the indexes' entries give; adds to `found`."""
     state = plan.state
-    merges = [
-        merge
-        for definition in plan.definitions
-        if is_merged(definition) and (merge := partition_stats_of(definition, state.types_of(definition)))
-    ]
-    if not merges or PARTITION_STATS not in state.view.state.shards:
-        return
     reader = Reader(state.storage.child(MetadataTable.folder), state.view)
-    paths = {group.partition_path for group in plan.chosen} if plan.is_sample else None
-    stored, wanted = dict[str, str](), dict[str, str]()
-    try:
-        for merge in merges:
-            if paths is None:
-                ranges = [(source.part, KeyRange.prefix(f"{source.part}$")) for source in merge.sources]
-            else:
-                ranges = [each for path in sorted(paths) for each in merge.source_ranges(path)]
-            wanted.update(_contents(merge.merge(reader.lookup_sharded(COLUMN_STATS, ranges))))
-            if paths is not None:
-                ranges = [(part, KeyRange.point(one.low.removesuffix("$"))) for part, one in ranges]
-            stored.update(_contents(reader.lookup_sharded(PARTITION_STATS, ranges)))
-    except CorruptError as error:
-        found.unreadable[PARTITION_STATS] = str(error)
-        return
-    found.entries += len(stored)
-    for key in sorted({*stored, *wanted}):
-        what = difference_of(key in stored, stored.get(key), wanted.get(key))
-        if what is not None:
-            label, one, other = key.partition("$")[0], stored.get(key), wanted.get(key)
-            found.add(EntryDifference(PARTITION_STATS, 0, label, key, what, one, other), limit=limit)
+    paths = sorted({group.partition_path for group in plan.chosen}) if plan.is_sample else None
+    for (source, target), summaries in summaries_of(plan.definitions, state).items():
+        if target not in state.view.state.shards:
+            continue
+        stored, wanted = dict[str, str](), dict[str, str]()
+        try:
+            for summary in summaries:
+                payloads = [name for name in (summary.spec.payload,) if name]
+                if paths is None:
+                    ranges = keys = summary.all_ranges()
+                else:
+                    ranges = [each for path in paths for each in summary.source_ranges(path)]
+                    points = [each for path in paths for each in summary.keys_of(path)]
+                    keys = [(part, KeyRange.point(key)) for part, key in points]
+                wanted.update(_contents(summary.merge(reader.lookup_sharded(source, ranges)), payloads))
+                stored.update(_contents(reader.lookup_sharded(target, keys), payloads))
+        except CorruptError as error:
+            found.unreadable[target] = str(error)
+            continue
+        found.entries += len(stored)
+        for key in sorted({*stored, *wanted}):
+            what = difference_of(key in stored, stored.get(key), wanted.get(key))
+            if what is not None:
+                label, one, other = key.partition(SEPARATOR)[0], stored.get(key), wanted.get(key)
+                found.add(EntryDifference(target, 0, label, key, what, one, other), limit=limit)
 
 
-def _contents(entries: Any) -> dict[str, str]:
-    texts: list[Any] = content_of(entries, ["ColumnStatsMetadata"]).to_pylist()
+def _contents(entries: Any, payloads: list[str]) -> dict[str, str]:
+    texts: list[Any] = content_of(entries, payloads).to_pylist()
     return dict(zip(entries.column(KEY).to_pylist(), texts, strict=True))
 
 
@@ -193,9 +190,6 @@ def blamed(definitions: Sequence[IndexDefinition], partition: str, label: str) -
     """The indexes that an entry belongs to; all of them for `files`."""
     if partition == files.PARTITION:
         return list(definitions)
-    if partition == PARTITION_STATS:
-        mine = [each for each in definitions if is_merged(each)]
-    else:
-        mine = [each for each in definitions if each.partition == partition]
+    mine = [each for each in definitions if partition in (each.partition, summary_partition(each))]
     narrow = [each for each in mine if label and label in map(encode_text, each.source_fields)]
     return narrow or mine

@@ -139,7 +139,7 @@ def note_plan(result: QueryResult, found: ScanPlan) -> None:
     result.bytes_read = sum(piece.size for piece in found.slices)
     for answer in found.answers:
         # What is merged by partition is part of the index that it is merged from.
-        name = answer.index.removesuffix(" by partition")
+        name = answer.index
         result.refuted[name] = max(result.refuted.get(name, 0), answer.refuted)
 
 

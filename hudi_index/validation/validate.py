@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from hudi_index.catalog import Catalog, IndexState, Kind
+from hudi_index.catalog import Catalog, IndexState
 from hudi_index.coverage import files
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.errors import CorruptError
@@ -18,7 +18,7 @@ from hudi_index.lifecycle.state import IndexedState
 from hudi_index.metadata_table import MetadataTable, Reader
 from hudi_index.table import RECORD_KEY
 from hudi_index.table.types import spark_type
-from hudi_index.validation.content import ContentPlan, blamed, compare_partition_stats
+from hudi_index.validation.content import ContentPlan, blamed, compare_summaries
 from hudi_index.validation.quarantine import take_out_of_service
 from hudi_index.validation.queries import Query, Subject, given_queries, made_queries
 from hudi_index.validation.report import FAILED, UNKNOWN_CAUSE, IndexResult, ValidationReport
@@ -194,7 +194,7 @@ class _Validation:
                 break
             # The cleaner was faster: without these. Each round has fewer file groups.
             gone |= set(found.gone)
-        compare_partition_stats(plan, found, limit=request.limit)
+        compare_summaries(plan, found, limit=request.limit)
         return plan, found
 
     def _take(self, found: Comparison) -> None:
@@ -245,7 +245,7 @@ class _Validation:
             Subject.of_column(definition.name, path, kind)
             for path, kind in state.types_of(definition).items()
         ]
-        if definition.kind is Kind.RECORD_INDEX and state.snapshot.config.populates_meta_fields:
+        if not definition.spec.has_columns and state.snapshot.config.populates_meta_fields:
             found.append(Subject.of_column(definition.name, RECORD_KEY, pa.string()))
         return found
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from hudi import HudiTableBuilder
 
-from hudi_index.catalog import Catalog, IndexState, Kind
+from hudi_index.catalog import Catalog, IndexState
 from hudi_index.entries import SEPARATOR
 from hudi_index.entries.schema import ENTRY_SCHEMA, KEY, PAYLOADS, TYPE
 from hudi_index.jobs import JobReport
-from hudi_index.kinds import partition_stats_of
-from hudi_index.kinds.protocol import SliceContext
+from hudi_index.kind_parts.protocol import SliceContext
+from hudi_index.kinds import summary_of
 from hudi_index.lifecycle.maintain import bring_up_to_date, described
 from hudi_index.lifecycle.state import IndexedState
 from hudi_index.metadata_table import MetadataTable
@@ -63,11 +63,7 @@ def fresh_entries(storage: Storage) -> Entries:
             for table in tables:
                 entries.update(_by_key(table.to_pylist()))
     for definition in state.ready():
-        merge = (
-            partition_stats_of(definition, state.types_of(definition))
-            if not definition.is_functional
-            else None
-        )
+        merge = summary_of(definition, state.types_of(definition)) if not definition.is_functional else None
         if merge:
             rows = [{KEY: key, **entry} for key, entry in found["column_stats"].items()]
             merged = merge.merge(pa.Table.from_pylist(rows, schema=ENTRY_SCHEMA))
@@ -99,7 +95,7 @@ def entries_by_owner(storage: Storage) -> Entries:
     state, stored = load_state(storage), stored_entries(storage)
     owners = {str(known.number): group for group, known in state.indexed.items()}
     for definition in state.ready():
-        if definition.kind in (Kind.SECONDARY_INDEX, Kind.RECORD_INDEX):
+        if definition.kind in ("secondary_index", "record_index"):
             stored[definition.partition] = {
                 f"{key.rpartition(SEPARATOR)[0]} of {owners[key.rpartition(SEPARATOR)[2]]}": entry
                 for key, entry in stored[definition.partition].items()

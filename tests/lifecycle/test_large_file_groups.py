@@ -11,8 +11,8 @@ import pytest
 
 from hudi_index.engine import IndexedTable
 from hudi_index.entries.schema import DELETED, KEY, PAYLOADS, TYPE
+from hudi_index.kind_parts.protocol import SliceContext
 from hudi_index.kinds.bloom_filters import BloomFilters
-from hudi_index.kinds.protocol import SliceContext
 from hudi_index.kinds.record_index import RecordIndex
 from hudi_index.lifecycle import LocalExecutor
 from hudi_index.lifecycle.job import Job, Target, WorkItem

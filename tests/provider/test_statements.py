@@ -7,22 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_hudi_index.statements import (
-    KINDS,
     check_predicate,
     check_query,
     create_statement,
+    kinds,
     rebuild_statement,
 )
 from hudi_index.catalog import CreateIndex, RebuildIndex, parse_statement
-from hudi_index.catalog.definition import Kind
 from hudi_index.errors import UserError
+from hudi_index.kind_specs import specs
 from tests.engine.gate.texts import HOSTILE_CONDITIONS, HOSTILE_QUERIES
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="."), min_size=1, max_size=12)
 
 
 def test_kinds_are_the_engines() -> None:
-    assert set(KINDS) == {str(kind) for kind in Kind} - {"partition_stats"}
+    assert set(kinds()) == {spec.name for spec in specs().values()} - {"partition_stats"}
 
 
 @given(st.lists(WORDS, min_size=1, max_size=3), st.text(st.characters(codec="utf-8"), max_size=12))
@@ -33,7 +33,7 @@ def test_columns_and_options_come_back_as_given(columns: list[str], value: str) 
     except UserError:
         return  # refused by the engine: nothing is carried out
     assert isinstance(parsed, CreateIndex)
-    assert (parsed.name, parsed.kind, parsed.expression) == ("i", Kind.BITMAP, None)
+    assert (parsed.name, parsed.kind, parsed.expression) == ("i", "bitmap", None)
     assert parsed.if_not_exists
     assert parsed.columns == tuple(columns)
     assert parsed.options == {"note": value}

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Bound", "ColumnDomain", "Domain", "Marker", "Range", "order_of"]
+__all__ = ["Bound", "ColumnDomain", "Domain", "Marker", "Range", "common_prefix", "order_of"]
 
 Value = Any
 """A Python value of a Spark type: int, float, str, bytes, bool, Decimal, date, datetime."""
@@ -233,6 +233,20 @@ def _is_gap(high: Marker, low: Marker) -> bool:
     is_same_value = high.place[:2] == low.place[:2]
     # `< 3` and `= 3` touch, as do `= 3` and `> 3`; between `< 3` and `> 3` lies 3.
     return not (is_same_value and low.bound - high.bound == 1)
+
+
+def common_prefix(texts: Range) -> str:
+    """What all texts of a range begin with."""
+    low, high = texts.low.value, texts.high.value
+    if not isinstance(low, str) or not isinstance(high, str):
+        return ""
+    pairs = enumerate(zip(low, high, strict=False))
+    end = next((place for place, (one, other) in pairs if one != other), min(len(low), len(high)))
+    if end < len(low) and len(high) == end + 1 and texts.high.bound is Bound.BELOW:
+        # All from 'abc' up to but not 'abd' begin with 'abc'. There are no characters from 0xD800 to 0xDFFF.
+        following = 0xE000 if low[end] == "\ud7ff" else ord(low[end]) + 1
+        end += ord(high[end]) == following
+    return low[:end]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hudi_index.catalog import Catalog, IndexDefinition, IndexState, Kind
+from hudi_index.catalog import Catalog, IndexDefinition, IndexState
 from hudi_index.catalog.catalog import HISTORY, INDEX_FILE
 from hudi_index.catalog.snapshot import CatalogSnapshot
 from hudi_index.errors import (
@@ -29,7 +29,7 @@ PROCESSES = 8
 ADDS = 3
 
 
-def definition(name: str, kind: Kind = Kind.SECONDARY_INDEX) -> IndexDefinition:
+def definition(name: str, kind: str = "secondary_index") -> IndexDefinition:
     return IndexDefinition(name, kind, ("city",))
 
 
@@ -76,7 +76,7 @@ def test_index_file_after_changes_is_readable_and_sorted(catalog: Catalog, tmp_p
 def test_add_of_a_taken_name_in_another_case_refused(catalog: Catalog) -> None:
     catalog.add(definition("Idx"))
     with pytest.raises(IndexExistsError, match="'Idx'"):
-        catalog.add(definition("iDX", Kind.BITMAP))
+        catalog.add(definition("iDX", "bitmap"))
     assert catalog.load().generation == 1
 
 
@@ -159,7 +159,7 @@ def test_remove_leaves_the_others(catalog: Catalog) -> None:
 
 def test_in_partition_finds_those_that_share_it(catalog: Catalog) -> None:
     for name in ("x", "y"):
-        catalog.add(definition(name, Kind.COLUMN_STATS))
+        catalog.add(definition(name, "column_stats"))
     catalog.add(definition("z"))
     assert [each.name for each in catalog.load().in_partition("column_stats")] == ["x", "y"]
 
@@ -247,11 +247,11 @@ def test_change_overtaken_by_others_keeps_all_and_publishes_the_newest(catalog: 
 
 def test_add_overtaken_by_one_of_the_same_name_refused(catalog: Catalog) -> None:
     overtaken = InterruptedStorage(
-        catalog.storage.uri, others={"create": lambda: catalog.add(definition("A", Kind.BITMAP))}
+        catalog.storage.uri, others={"create": lambda: catalog.add(definition("A", "bitmap"))}
     )
     with pytest.raises(IndexExistsError):
         Catalog(overtaken).add(definition("a"))
-    assert catalog.load().definition_of("a").kind is Kind.BITMAP
+    assert catalog.load().definition_of("a").kind == "bitmap"
 
 
 CHANGES: dict[str, Callable[[Catalog], object]] = {

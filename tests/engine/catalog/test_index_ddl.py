@@ -9,7 +9,6 @@ import pytest
 from hudi_index.catalog import (
     CreateIndex,
     DropIndex,
-    Kind,
     RebuildIndex,
     RefreshIndex,
     ShowIndexes,
@@ -107,38 +106,38 @@ def test_date_format_of_the_rfc_kept_letter_by_letter() -> None:
         ("REFRESH INDEX i ON t", RefreshIndex("i", T)),
         ("/* a /* nested */ */ REBUILD -- b\n INDEX i ON TABLE t -- c", RebuildIndex("i", T)),
         ("DROP INDEX if ON if", DropIndex("if", TableName(("if",)))),
-        ("CREATE INDEX i ON t (a)", CreateIndex("i", T, Kind.SECONDARY_INDEX, ("a",))),
-        ("CREATE INDEX i ON t (a, b.c)", CreateIndex("i", T, Kind.SECONDARY_INDEX, ("a", "b.c"))),
-        ("CREATE INDEX i ON t (((a.b)))", CreateIndex("i", T, Kind.SECONDARY_INDEX, ("a.b",))),
+        ("CREATE INDEX i ON t (a)", CreateIndex("i", T, "secondary_index", ("a",))),
+        ("CREATE INDEX i ON t (a, b.c)", CreateIndex("i", T, "secondary_index", ("a", "b.c"))),
+        ("CREATE INDEX i ON t (((a.b)))", CreateIndex("i", T, "secondary_index", ("a.b",))),
         (
             "CREATE INDEX i ON table (a)",
-            CreateIndex("i", TableName(("table",)), Kind.SECONDARY_INDEX, ("a",)),
+            CreateIndex("i", TableName(("table",)), "secondary_index", ("a",)),
         ),
         (
             "CREATE INDEX IF NOT EXISTS i ON TABLE t USING Column_Stats (`a b`, index, c.`d``e`)",
-            CreateIndex("i", T, Kind.COLUMN_STATS, ("a b", "index", "c.d`e"), if_not_exists=True),
+            CreateIndex("i", T, "column_stats", ("a b", "index", "c.d`e"), if_not_exists=True),
         ),
         (
             "create index i on t using bloom(a) options (FPP=0.1, 'shards' = '2', hoodie.x = true, y = -1)",
             CreateIndex(
                 "i",
                 T,
-                Kind.BLOOM_FILTERS,
+                "bloom_filters",
                 ("a",),
                 options={"fpp": "0.1", "shards": "2", "hoodie.x": "true", "y": "-1"},
             ),
         ),
-        ("CREATE INDEX i ON t (a) OPTIONS ()", CreateIndex("i", T, Kind.SECONDARY_INDEX, ("a",))),
-        ("CREATE INDEX i ON t (lower(a))", CreateIndex("i", T, Kind.COLUMN_STATS, ("a",), "LOWER(a)")),
+        ("CREATE INDEX i ON t (a) OPTIONS ()", CreateIndex("i", T, "secondary_index", ("a",))),
+        ("CREATE INDEX i ON t (lower(a))", CreateIndex("i", T, "column_stats", ("a",), "LOWER(a)")),
         (
             "CREATE INDEX i ON t USING secondary_index (lower(a))",
-            CreateIndex("i", T, Kind.SECONDARY_INDEX, ("a",), "LOWER(a)"),
+            CreateIndex("i", T, "secondary_index", ("a",), "LOWER(a)"),
         ),
         (
             "CREATE INDEX Record_Index ON t (k1, k2)",
-            CreateIndex("Record_Index", T, Kind.RECORD_INDEX, ("k1", "k2")),
+            CreateIndex("Record_Index", T, "record_index", ("k1", "k2")),
         ),
-        ("CREATE INDEX i ON t (current_date)", CreateIndex("i", T, Kind.SECONDARY_INDEX, ("current_date",))),
+        ("CREATE INDEX i ON t (current_date)", CreateIndex("i", T, "secondary_index", ("current_date",))),
     ],
 )
 def test_statement_in_all_its_forms_parses(text: str, expected: object) -> None:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from hudi_index.catalog import (
     CreateIndex,
     DropIndex,
-    Kind,
     RebuildIndex,
     RefreshIndex,
     ShowIndexes,
@@ -23,6 +22,7 @@ from hudi_index.catalog import (
     parse_statement,
 )
 from hudi_index.errors import DdlSyntaxError, UserError
+from hudi_index.kind_specs import specs
 from hudi_index.predicate.sql.tokens import quoted_name
 
 if TYPE_CHECKING:
@@ -49,6 +49,9 @@ OPTIONS = st.dictionaries(
 
 def spelled(name: str) -> str:
     return name if name.isascii() and name.isidentifier() and name.lower() != "table" else quoted_name(name)
+
+
+KINDS = [spec.name for spec in specs().values() if spec.is_created]
 
 
 @st.composite
@@ -107,7 +110,7 @@ def statements(draw: Callable[..., object]) -> tuple[Statement, list[str]]:
             return RefreshIndex(name, table), ["~REFRESH", "~INDEX", named, *on_table]
         case "rebuild":
             return RebuildIndex(name, table), ["~REBUILD", "~INDEX", named, *on_table]
-    kind, if_not_exists = draw(st.sampled_from(Kind)), bool(draw(st.booleans()))
+    kind, if_not_exists = draw(st.sampled_from(KINDS)), bool(draw(st.booleans()))
     options = dict(draw(OPTIONS))
     tokens = [
         "~INDEX",

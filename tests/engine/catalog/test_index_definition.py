@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudi_index.catalog import IndexDefinition, IndexState, Kind
+from hudi_index.catalog import IndexDefinition, IndexState
 from hudi_index.catalog.definition import MAX_NAME_LENGTH
 from hudi_index.catalog.options import OPTIONS, known_options
 from hudi_index.errors import (
@@ -19,9 +19,10 @@ from hudi_index.errors import (
     InvalidOptionError,
     UnknownIndexKindError,
 )
+from hudi_index.kind_specs import parse_kind, specs
 
 
-def definition(name: str = "idx", kind: Kind = Kind.COLUMN_STATS, **fields: object) -> IndexDefinition:
+def definition(name: str = "idx", kind: str = "column_stats", **fields: object) -> IndexDefinition:
     return IndexDefinition(name, kind, **{"source_fields": ("city",), **fields})
 
 
@@ -58,7 +59,7 @@ def test_name_that_is_no_folder_refused(name: str) -> None:
 
 
 def test_name_of_full_length_leaves_room_for_file_names() -> None:
-    longest = definition("a" * MAX_NAME_LENGTH, Kind.SECONDARY_INDEX).partition
+    longest = definition("a" * MAX_NAME_LENGTH, "secondary_index").partition
     file_name = f".{longest}-0000-20261101000000000_0-1-0_20261101000000000.log.1000000_0-1-0.parquet.crc"
     assert len(file_name) < 255
 
@@ -66,43 +67,43 @@ def test_name_of_full_length_leaves_room_for_file_names() -> None:
 @pytest.mark.parametrize(
     ("kind", "expression", "partition"),
     [
-        (Kind.COLUMN_STATS, None, "column_stats"),
-        (Kind.BLOOM_FILTERS, None, "bloom_filters"),
-        (Kind.RECORD_INDEX, None, "record_index"),
-        (Kind.BITMAP, None, "bitmap_index"),
-        (Kind.SECONDARY_INDEX, None, "secondary_index_Idx"),
-        (Kind.COLUMN_STATS, "UPPER(city)", "func_index_Idx"),
-        (Kind.BLOOM_FILTERS, "UPPER(city)", "func_index_Idx"),
-        (Kind.BITMAP, "UPPER(city)", "func_index_Idx"),
-        (Kind.SECONDARY_INDEX, "UPPER(city)", "func_index_Idx"),
+        ("column_stats", None, "column_stats"),
+        ("bloom_filters", None, "bloom_filters"),
+        ("record_index", None, "record_index"),
+        ("bitmap", None, "bitmap_index"),
+        ("secondary_index", None, "secondary_index_Idx"),
+        ("column_stats", "UPPER(city)", "func_index_Idx"),
+        ("bloom_filters", "UPPER(city)", "func_index_Idx"),
+        ("bitmap", "UPPER(city)", "func_index_Idx"),
+        ("secondary_index", "UPPER(city)", "func_index_Idx"),
     ],
 )
-def test_partition_of_each_kind_follows_the_rfcs(kind: Kind, expression: str | None, partition: str) -> None:
+def test_partition_of_each_kind_follows_the_rfcs(kind: str, expression: str | None, partition: str) -> None:
     assert definition("Idx", kind, expression=expression).partition == partition
 
 
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("BLOOM_FILTER", Kind.BLOOM_FILTERS),
-        ("bloom", Kind.BLOOM_FILTERS),
-        ("Col_Stats", Kind.COLUMN_STATS),
-        ("COLUMN_STATS", Kind.COLUMN_STATS),
-        ("bitmap_index", Kind.BITMAP),
-        ("BITMAP", Kind.BITMAP),
-        ("record_level", Kind.RECORD_INDEX),
-        ("RECORD_INDEX", Kind.RECORD_INDEX),
-        ("secondary_index", Kind.SECONDARY_INDEX),
+        ("BLOOM_FILTER", "bloom_filters"),
+        ("bloom", "bloom_filters"),
+        ("Col_Stats", "column_stats"),
+        ("COLUMN_STATS", "column_stats"),
+        ("bitmap_index", "bitmap"),
+        ("BITMAP", "bitmap"),
+        ("record_level", "record_index"),
+        ("RECORD_INDEX", "record_index"),
+        ("secondary_index", "secondary_index"),
     ],
 )
-def test_kind_by_any_of_its_names_found(text: str, kind: Kind) -> None:
-    assert Kind.parse(text) is kind
+def test_kind_by_any_of_its_names_found(text: str, kind: str) -> None:
+    assert parse_kind(text) == kind
 
 
 @pytest.mark.parametrize("text", ["LUCENE", "partition_stats", "files", ""])
 def test_kind_that_nobody_can_create_refused(text: str) -> None:
     with pytest.raises(UnknownIndexKindError, match="column_stats, bloom_filters"):
-        Kind.parse(text)
+        parse_kind(text)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +113,7 @@ def test_kind_that_nobody_can_create_refused(text: str) -> None:
         {"source_fields": ("a", "A")},
         {"source_fields": ("a.",)},
         {"source_fields": ("a\n",)},
-        {"kind": Kind.RECORD_INDEX, "expression": "UPPER(city)"},
+        {"kind": "record_index", "expression": "UPPER(city)"},
         {"state": IndexState.INVALID},
         {"state": IndexState.READY, "reason": "because"},
     ],
@@ -123,26 +124,26 @@ def test_definition_whose_parts_do_not_fit_refused(fields: dict[str, object]) ->
 
 
 def test_definition_of_a_composite_secondary_index_accepted() -> None:
-    assert definition(kind=Kind.SECONDARY_INDEX, source_fields=("a", "b")).partition == "secondary_index_idx"
+    assert definition(kind="secondary_index", source_fields=("a", "b")).partition == "secondary_index_idx"
 
 
 def test_definition_over_several_columns_of_an_expression_accepted() -> None:
-    over_two = definition(kind=Kind.SECONDARY_INDEX, source_fields=("a", "b.c"), expression="a + b.c")
+    over_two = definition(kind="secondary_index", source_fields=("a", "b.c"), expression="a + b.c")
     assert over_two.is_functional
 
 
 @pytest.mark.parametrize(
     ("kind", "options", "stored"),
     [
-        (Kind.COLUMN_STATS, {"shards": "08"}, {"shards": "8"}),
-        (Kind.BLOOM_FILTERS, {"FPP": "1e-3"}, {"false_positive_rate": "0.001"}),
-        (Kind.BLOOM_FILTERS, {"false_positive_rate": ".01"}, {"false_positive_rate": "0.01"}),
-        (Kind.RECORD_INDEX, {"partitioned": "TRUE"}, {"partitioned": "true"}),
-        (Kind.BITMAP, {"shards": "2", "max_values": "1000"}, {"max_values": "1000", "shards": "2"}),
+        ("column_stats", {"shards": "08"}, {"shards": "8"}),
+        ("bloom_filters", {"FPP": "1e-3"}, {"false_positive_rate": "0.001"}),
+        ("bloom_filters", {"false_positive_rate": ".01"}, {"false_positive_rate": "0.01"}),
+        ("record_index", {"partitioned": "TRUE"}, {"partitioned": "true"}),
+        ("bitmap", {"shards": "2", "max_values": "1000"}, {"max_values": "1000", "shards": "2"}),
     ],
 )
 def test_options_in_any_spelling_stored_in_one(
-    kind: Kind, options: dict[str, str], stored: dict[str, str]
+    kind: str, options: dict[str, str], stored: dict[str, str]
 ) -> None:
     assert definition(kind=kind, options=options).options == stored
 
@@ -150,30 +151,30 @@ def test_options_in_any_spelling_stored_in_one(
 @pytest.mark.parametrize(
     ("kind", "options"),
     [
-        (Kind.COLUMN_STATS, {"shards": "0"}),
-        (Kind.COLUMN_STATS, {"shards": "10000"}),
-        (Kind.COLUMN_STATS, {"shards": "many"}),
-        (Kind.COLUMN_STATS, {"shards": "٣"}),
-        (Kind.COLUMN_STATS, {"shards": "-1"}),
-        (Kind.COLUMN_STATS, {"fpp": "0.1"}),
-        (Kind.COLUMN_STATS, {"time_zone": "UTC"}),
-        (Kind.BLOOM_FILTERS, {"fpp": "1"}),
-        (Kind.BLOOM_FILTERS, {"fpp": "nan"}),
-        (Kind.BLOOM_FILTERS, {"fpp": "1e-999"}),
-        (Kind.BLOOM_FILTERS, {"fpp": "0.1", "false_positive_rate": "0.1"}),
-        (Kind.RECORD_INDEX, {"partitioned": "yes"}),
-        (Kind.BITMAP, {"max_values": "0"}),
-        (Kind.BITMAP, {"": "0"}),
+        ("column_stats", {"shards": "0"}),
+        ("column_stats", {"shards": "10000"}),
+        ("column_stats", {"shards": "many"}),
+        ("column_stats", {"shards": "٣"}),
+        ("column_stats", {"shards": "-1"}),
+        ("column_stats", {"fpp": "0.1"}),
+        ("column_stats", {"time_zone": "UTC"}),
+        ("bloom_filters", {"fpp": "1"}),
+        ("bloom_filters", {"fpp": "nan"}),
+        ("bloom_filters", {"fpp": "1e-999"}),
+        ("bloom_filters", {"fpp": "0.1", "false_positive_rate": "0.1"}),
+        ("record_index", {"partitioned": "yes"}),
+        ("bitmap", {"max_values": "0"}),
+        ("bitmap", {"": "0"}),
     ],
 )
-def test_option_with_wrong_name_or_value_refused(kind: Kind, options: dict[str, str]) -> None:
+def test_option_with_wrong_name_or_value_refused(kind: str, options: dict[str, str]) -> None:
     with pytest.raises(InvalidOptionError):
         definition(kind=kind, options=options)
 
 
 def test_option_with_unknown_name_answered_with_the_known_ones() -> None:
     with pytest.raises(InvalidOptionError, match=r"options: shards, false_positive_rate$"):
-        definition(kind=Kind.BLOOM_FILTERS, options={"colour": "red"})
+        definition(kind="bloom_filters", options={"colour": "red"})
 
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "UTC", "+02:00", "GMT+8", "Z", "-18:00"])
@@ -189,12 +190,12 @@ def test_time_zone_that_is_none_refused(zone: str) -> None:
 
 
 def test_options_of_the_table_known_to_some_kind_each() -> None:
-    known = {option.name for kind in Kind for option in known_options(kind.value, has_expression=True)}
+    known = {option.name for spec in specs().values() for option in known_options(spec, has_expression=True)}
     assert known == {option.name for option in OPTIONS}
 
 
 def test_with_options_changes_only_those_given() -> None:
-    old = definition(kind=Kind.BLOOM_FILTERS, options={"shards": "2", "fpp": "0.1"})
+    old = definition(kind="bloom_filters", options={"shards": "2", "fpp": "0.1"})
     assert old.with_options({"Shards": "4"}).options == {"shards": "4", "false_positive_rate": "0.1"}
     assert old.options["shards"] == "2"
 
@@ -217,7 +218,7 @@ def test_state_steps_follow_the_lifecycle(old: IndexState, new: IndexState, may:
 
 FULL = definition(
     "Full",
-    Kind.BLOOM_FILTERS,
+    "bloom_filters",
     source_fields=("a.b", "ü"),
     expression="CONCAT(a.b, `ü`, '\ud800 $')",
     options={"fpp": "0.5", "time_zone": "UTC"},

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,12 +23,21 @@ from hypothesis import strategies as st
 from hudi_index.entries.keys import shard_of, shards_of
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.entries.schema import KEY, as_entries
-from hudi_index.kinds import CoveredGroup, IndexKind, Lookup, describe, diff_entries
+from hudi_index.kinds import Answering, IndexKind, Question, RowQuestion, describe, diff_entries
 from hudi_index.metadata_table import MetadataTable, Reader
-from hudi_index.predicate.values.condition import Constraint
+from hudi_index.predicate.values.condition import Condition, Constraint
 from hudi_index.predicate.values.domain import Domain
 from hudi_index.table import FileGroupId
-from tests.engine.kinds.rows import COLUMNS, Row, Slice, batches_of, domains, on, slices
+from tests.engine.kinds.rows import (
+    COLUMNS,
+    Row,
+    Slice,
+    batches_of,
+    candidates_of,
+    domains,
+    on,
+    slices,
+)
 from tests.store.support import Clock, open_table
 
 SHARDS = 3
@@ -54,45 +63,95 @@ class IndexKindLaws:
     def kind(self, column: str) -> IndexKind:
         raise NotImplementedError
 
+    def slices(self, column: str) -> st.SearchStrategy[list[Slice]]:
+        return slices(column)
+
+    def conditions(self, column: str) -> st.SearchStrategy[Condition]:
+        """What it is asked; patterns where it answers some."""
+        return self.domains(column)
+
     def domains(self, column: str) -> st.SearchStrategy[Domain]:
         return domains(column)
 
-    def constraint(self, column: str, domain: Domain) -> Constraint:
-        return on(column, domain)
+    def constraint(self, column: str, condition: Condition) -> Constraint:
+        return on(column, condition)
 
-    def matches(self, column: str, domain: Domain) -> Callable[[Row], bool]:
-        return lambda row: domain.contains(row.value)
+    def matches(self, column: str, condition: Condition) -> Callable[[Row], bool]:
+        return lambda row: condition.contains(row.value)
 
     def check(
         self,
         kind: IndexKind,
         column: str,
-        domain: Domain,
+        condition: Condition,
         table: Sequence[Slice],
-        found: Callable[[Lookup], pa.Table],
-        covered: Collection[CoveredGroup],
+        found: Callable[[Question], pa.Table],
+        uncovered: set[int] | frozenset[int] = frozenset(),
+        passed: set[int] | frozenset[int] = frozenset(),
     ) -> None:
-        constraint, matches = self.constraint(column, domain), self.matches(column, domain)
-        lookup = kind.lookup(constraint)
-        refuted = kind.prune(constraint, found(lookup or Lookup(())), covered)
-        holding = {piece.group for piece in table if piece.holds(matches)}
-        groups = {each.group for each in covered}
-        assert not refuted & holding
-        assert refuted <= groups
-        if lookup is None:
-            assert not refuted
-        elif self.is_exact and is_list(domain):
-            assert refuted == groups - holding
+        """Puts a condition to the index as a plan does, and judges what it says.
+
+        Args:
+            kind: The index.
+            column: What is asked about.
+            condition: What is asked.
+            table: The slices whose rows are stored.
+            found: Reads what a question asks for.
+            uncovered: Slices, by place, that are not covered.
+            passed: Slices that an answer can't change any more.
+        """
+        matches = self.matches(column, condition)
+        covered = [piece for place, piece in enumerate(table) if place not in uncovered]
+        left = [place not in passed for place in range(len(table)) if place not in uncovered]
+        question = kind.ask(self.constraint(column, condition), candidates_of(covered, left))
+        if question is None:
+            return
+        entries = found(question)
+        refuted = question.refuted(entries)
+        assert refuted.shape == (len(covered),)
+        for piece, is_refuted, is_left in zip(covered, refuted.tolist(), left, strict=True):
+            holds = piece.holds(matches)
+            if is_left:
+                assert not (is_refuted and holds)
+                if self.is_exact and isinstance(condition, Domain) and is_list(condition):
+                    assert is_refuted != holds
+        assert isinstance(question, RowQuestion) == kind.spec.knows_rows
+        if isinstance(question, RowQuestion):
+            self.check_rows(question, covered, left, matches, entries)
+
+    def check_rows(
+        self,
+        question: RowQuestion,
+        covered: Sequence[Slice],
+        left: Sequence[bool],
+        matches: Callable[[Row], bool],
+        entries: pa.Table,
+    ) -> None:
+        """Every matching row is among those that are told."""
+        rows = question.rows(entries)
+        assert set(rows) <= {place for place, is_left in enumerate(left) if is_left}
+        for place, told in rows.items():
+            holding = {number for number, row in enumerate(covered[place].rows) if matches(row)}
+            assert told is None or holding <= set(told)
+            assert told is None or set(told) <= set(range(len(covered[place].rows)))
 
     def test_no_row_is_lost(self, column: str) -> None:
         kind = self.kind(column)
 
         @settings(max_examples=settings.default.max_examples // 4)
-        @given(slices(column), self.domains(column), st.sets(st.integers(0, 3)))
-        def check(table: list[Slice], domain: Domain, uncovered: set[int]) -> None:
+        @given(
+            self.slices(column),
+            self.conditions(column),
+            st.sets(st.integers(0, 3)),
+            st.sets(st.integers(0, 3), max_size=1),
+        )
+        def check(table: list[Slice], asked: Condition, uncovered: set[int], passed: set[int]) -> None:
             entries = entries_of(kind, column, table)
-            covered = [piece.covered for place, piece in enumerate(table) if place not in uncovered]
-            self.check(kind, column, domain, table, lambda lookup: read_from(kind, entries, lookup), covered)
+
+            def found(question: Question) -> pa.Table:
+                return read_from(kind, entries, question)
+
+            self.check(kind, column, asked, table, found, uncovered, passed)
 
         check()
 
@@ -100,7 +159,7 @@ class IndexKindLaws:
         kind = self.kind(column)
 
         @settings(max_examples=settings.default.max_examples // 10)
-        @given(slices(column), st.lists(st.integers(0, 5), max_size=4))
+        @given(self.slices(column), st.lists(st.integers(0, 5), max_size=4))
         def check(table: list[Slice], cuts: list[int]) -> None:
             for piece in table:
                 whole = content_of(kind, describe(kind, piece.context, batches_of(piece, column)))
@@ -122,12 +181,14 @@ class IndexKindLaws:
 
         @settings(max_examples=settings.default.max_examples // 15)
         @given(
-            slices(column),
-            slices(column),
-            slices(column),
-            st.lists(self.domains(column), min_size=5, max_size=5),
+            self.slices(column),
+            self.slices(column),
+            self.slices(column),
+            st.lists(self.conditions(column), min_size=5, max_size=5),
         )
-        def check(first: list[Slice], second: list[Slice], third: list[Slice], asked: list[Domain]) -> None:
+        def check(
+            first: list[Slice], second: list[Slice], third: list[Slice], asked: list[Condition]
+        ) -> None:
             store = open_table(tmp_path / str(next(number)), Clock())
             store.create()
             before: list[Slice] = []
@@ -137,10 +198,9 @@ class IndexKindLaws:
             reader = store.reader()
             stored = reader.scan(kind.partition, columns=["type", *kind.payloads]).read_all()
             assert content_of(kind, stored) == content_of(kind, entries_of(kind, column, third))
-            covered = [piece.covered for piece in third]
-            for domain in asked:
+            for condition in asked:
                 self.check(
-                    kind, column, domain, third, lambda lookup: read_stored(kind, reader, lookup), covered
+                    kind, column, condition, third, lambda question: read_stored(kind, reader, question)
                 )
 
         check()
@@ -163,7 +223,7 @@ def content_of(kind: IndexKind, entries: pa.Table) -> dict[str, Any]:
     return content
 
 
-def read_from(kind: IndexKind, entries: pa.Table, lookup: Lookup) -> pa.Table:
+def read_from(kind: IndexKind, entries: pa.Table, lookup: Question) -> pa.Table:
     """What a reader of several shards would find: a range with a shard's part looks nowhere else."""
     keys: list[Any] = entries.column(KEY).to_pylist()
     shards = shards_of(entries.column(KEY).combine_chunks(), SHARDS, kind.key_tail)
@@ -181,13 +241,13 @@ def is_in(key: str, wanted: KeyRange) -> bool:
     return wanted.low <= key and (wanted.high is None or key < wanted.high)
 
 
-def read_stored(kind: IndexKind, reader: Reader, lookup: Lookup) -> pa.Table:
+def read_stored(kind: IndexKind, reader: Reader, lookup: Question) -> pa.Table:
     sharded = [(part, each) for part, each in lookup.ranges if part is not None]
     anywhere = [each for part, each in lookup.ranges if part is None]
     return pa.concat_tables(
         [
-            reader.lookup_sharded(kind.partition, sharded, columns=lookup.columns),
-            reader.lookup(kind.partition, anywhere, columns=lookup.columns),
+            reader.lookup_sharded(kind.partition, sharded, columns=lookup.payloads),
+            reader.lookup(kind.partition, anywhere, columns=lookup.payloads),
         ]
     )
 
@@ -243,11 +303,25 @@ def by_shard(kind: IndexKind, entries: pa.Table) -> list[pa.Table]:
     return [entries.filter(pa.array(shards == shard)) for shard in range(SHARDS)]
 
 
-def refuted_by(
-    kind: IndexKind, column: str, table: Sequence[Slice], domain: Domain
+def question_of(kind: Answering, constraint: Constraint, table: Sequence[Slice] = ()) -> Question | None:
+    """What a kind asks of a table that is all covered."""
+    return kind.ask(constraint, candidates_of(table))
+
+
+def prune(
+    kind: Answering, constraint: Constraint, entries: pa.Table, table: Sequence[Slice]
 ) -> frozenset[FileGroupId]:
-    """What a kind refutes of a table, all of it covered."""
-    lookup = kind.lookup(on(column, domain))
-    assert lookup is not None
-    entries = read_from(kind, entries_of(kind, column, table), lookup)
-    return kind.prune(on(column, domain), entries, [piece.covered for piece in table])
+    """What a kind refutes of a table by some entries, all of it covered."""
+    question = question_of(kind, constraint, table)
+    refuted = [] if question is None else question.refuted(entries).tolist()
+    return frozenset(piece.group for piece, gone in zip(table, refuted, strict=False) if gone)
+
+
+def refuted_by(
+    kind: IndexKind, column: str, table: Sequence[Slice], condition: Condition
+) -> frozenset[FileGroupId]:
+    """What a kind refutes of a table, all of it covered, by what it asks for."""
+    question = question_of(kind, on(column, condition), table)
+    assert question is not None
+    entries = read_from(kind, entries_of(kind, column, table), question)
+    return prune(kind, on(column, condition), entries, table)

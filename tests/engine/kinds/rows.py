@@ -9,13 +9,15 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from hudi_index.catalog.definition import IndexDefinition, Kind
-from hudi_index.entries.keys import successor
-from hudi_index.kinds import CoveredGroup, IndexKind, SliceContext, kind_of
-from hudi_index.predicate.values.condition import Constraint, Term
+from hudi_index.catalog.definition import IndexDefinition
+from hudi_index.coverage.covered import Candidates, Covered
+from hudi_index.entries.keys import owner_suffix, successor
+from hudi_index.kinds import IndexKind, SliceContext, kind_of
+from hudi_index.predicate.values.condition import Condition, Constraint, Term
 from hudi_index.predicate.values.domain import Bound, Domain, Marker, Range
 from hudi_index.table import RECORD_KEY, ROW_POSITION, FileGroupId
 
@@ -58,6 +60,14 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
 COLUMNS = tuple(VALUES)
 TYPES = {name: kind for name, (kind, _) in VALUES.items()}
 
+
+def array_column(column: str) -> str:
+    """The name of an array column of the values of a column."""
+    return f"{column}s"
+
+
+ARRAYS = {array_column(column): column for column in COLUMNS if column != NESTED}
+
 GROUPS = [
     (FileGroupId("2025/04/01", "2aa10971-11b2-41b3-9baf-ab33c0000144-0"), 1),
     (FileGroupId("2025/04/01", "f-11"), 11),
@@ -84,12 +94,21 @@ class Slice:
     def group(self) -> FileGroupId:
         return self.context.group
 
-    @property
-    def covered(self) -> CoveredGroup:
-        return CoveredGroup(self.group, self.context.number, len(self.rows))
-
     def holds(self, matches: Callable[[Row], bool]) -> bool:
         return any(map(matches, self.rows))
+
+
+def candidates_of(table: Sequence[Slice], left: Sequence[bool] | None = None) -> Candidates:
+    """Slices that are all covered, of which some are left."""
+    groups = [each.group for each in table]
+    covered = Covered(
+        len(table),
+        np.arange(len(table)),
+        pa.array([owner_suffix(group.partition_path, group.file_id) for group in groups], pa.string()),
+        np.array([each.context.number for each in table], np.int64),
+        np.array([len(each.rows) for each in table], np.int64),
+    )
+    return Candidates.all(covered) if left is None else Candidates(covered, np.array(left, np.bool_))
 
 
 def slice_of(place: int, rows: Sequence[Row]) -> Slice:
@@ -102,6 +121,8 @@ def rows_of(*values: Any) -> list[Row]:
 
 
 def array_of(column: str, values: Sequence[Any]) -> pa.Array[Any]:
+    if column in ARRAYS:
+        return pa.array(values, pa.list_(TYPES[ARRAYS[column]]))
     if column != NESTED:
         return pa.array(values, TYPES[column])
     # A field is null if it is, or if the struct around it is.
@@ -126,16 +147,16 @@ def batches_of(piece: Slice, column: str, cuts: Sequence[int] = ()) -> list[pa.R
     return [whole.slice(start, stop - start) for start, stop in pairwise(ends)]
 
 
-def definition_of(kind: Kind, *columns: str, name: str = "idx", **options: str) -> IndexDefinition:
+def definition_of(kind: str, *columns: str, name: str = "idx", **options: str) -> IndexDefinition:
     return IndexDefinition(name, kind, columns, options=options)
 
 
-def kind_over(kind: Kind, *columns: str, **options: str) -> IndexKind:
+def kind_over(kind: str, *columns: str, **options: str) -> IndexKind:
     return kind_of(definition_of(kind, *columns, **options), TYPES, (ORDERING,))
 
 
-def on(column: str, domain: Domain) -> Constraint:
-    return Constraint(Term(column), domain)
+def on(column: str, condition: Condition) -> Constraint:
+    return Constraint(Term(column), condition)
 
 
 def values(column: str) -> st.SearchStrategy[Any]:
@@ -147,10 +168,15 @@ def values(column: str) -> st.SearchStrategy[Any]:
 
 def slices(column: str) -> st.SearchStrategy[list[Slice]]:
     """One to four file groups."""
+    return slices_of(st.none() | values(column))
+
+
+def slices_of(value: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Slice]]:
+    """The same of any values."""
     row = st.builds(
         Row,
         st.sampled_from(RECORD_KEYS),
-        st.none() | values(column),
+        value,
         st.none() | st.integers(-1, 1),
         st.sampled_from(["20250401000000000", "20250401000000001"]),
     )

@@ -9,11 +9,20 @@ import pytest
 from hypothesis import given, settings
 from pyroaring import BitMap
 
-from hudi_index.catalog.definition import Kind
-from hudi_index.kinds import Bitmap, IndexKind, SliceContext, describe, kind_of, negated
+from hudi_index.kinds import IndexKind, RowQuestion, SliceContext, describe, kind_of
+from hudi_index.kinds.bitmap import Bitmap
+from hudi_index.predicate.values.condition import Constraint
 from hudi_index.predicate.values.domain import Domain, Range
 from hudi_index.table import ROW_POSITION, FileGroupId
-from tests.engine.kinds.laws import IndexKindLaws, content_of, entries_of, read_from, refuted_by
+from tests.engine.kinds.laws import (
+    IndexKindLaws,
+    content_of,
+    entries_of,
+    prune,
+    question_of,
+    read_from,
+    refuted_by,
+)
 from tests.engine.kinds.rows import (
     COLUMNS,
     NAN,
@@ -44,26 +53,34 @@ class TestLawsOfTooManyValues(IndexKindLaws):
 
 
 def bitmap_over(*columns: str, **options: str) -> Bitmap:
-    kind = kind_over(Kind.BITMAP, *columns, **options)
+    kind = kind_over("bitmap", *columns, **options)
     assert isinstance(kind, Bitmap)
     return kind
+
+
+def rows_by(
+    kind: Bitmap, constraint: Constraint, entries: pa.Table, table: list[Slice]
+) -> dict[FileGroupId, BitMap | None]:
+    question = question_of(kind, constraint, table)
+    assert isinstance(question, RowQuestion)
+    return {table[place].group: rows for place, rows in question.rows(entries).items()}
 
 
 def positions(
     kind: Bitmap, column: str, table: list[Slice], domain: Domain
 ) -> dict[FileGroupId, BitMap | None]:
-    lookup = kind.lookup(on(column, domain))
-    assert lookup is not None
+    question = question_of(kind, on(column, domain), table)
+    assert question is not None
     # With entries of other values and columns beside: a planner may read for several constraints at once.
     entries = entries_of(kind, column, table)
-    found = kind.positions(on(column, domain), entries, [piece.covered for piece in table])
-    alone = read_from(kind, entries, lookup)
-    assert kind.positions(on(column, domain), alone, [piece.covered for piece in table]) == found
+    found = rows_by(kind, on(column, domain), entries, table)
+    alone = read_from(kind, entries, question)
+    assert rows_by(kind, on(column, domain), alone, table) == found
     return found
 
 
 def test_keys_are_the_rfcs() -> None:
-    kind = kind_of(definition_of(Kind.BITMAP, "store_type"), {"store_type": pa.string()})
+    kind = kind_of(definition_of("bitmap", "store_type"), {"store_type": pa.string()})
     batch = pa.RecordBatch.from_pydict({"store_type": ["grocery"], ROW_POSITION: pa.array([0], pa.int64())})
     keys = [
         describe(kind, SliceContext(FileGroupId(path, "2aa10971-11b2-41b3-9baf-ab33c0000144-0"), 1), [batch])
@@ -89,7 +106,7 @@ PEOPLE = {
 
 def people() -> tuple[Bitmap, pa.Table, list[Slice]]:
     kind = kind_of(
-        definition_of(Kind.BITMAP, "gender", "commute_type"),
+        definition_of("bitmap", "gender", "commute_type"),
         {"gender": pa.string(), "commute_type": pa.string()},
     )
     assert isinstance(kind, Bitmap)
@@ -115,9 +132,9 @@ def people() -> tuple[Bitmap, pa.Table, list[Slice]]:
 
 def test_the_rfcs_example_of_women_who_commute_by_car() -> None:
     kind, entries, table = people()
-    covered = [piece.covered for piece in table]
+    covered = table
     women, by_car = (
-        kind.positions(on(column, Domain.points([value])), entries, covered)
+        rows_by(kind, on(column, Domain.points([value])), entries, covered)
         for column, value in (("gender", "female"), ("commute_type", "car"))
     )
 
@@ -125,21 +142,7 @@ def test_the_rfcs_example_of_women_who_commute_by_car() -> None:
     both = {group: rows & (by_car[group] or BitMap()) for group, rows in women.items() if rows is not None}
     # The first holds a woman and a car, on different rows.
     assert [bool(both[piece.group]) for piece in table] == [False, True, False]
-    assert not kind.prune(on("gender", Domain.points(["female"])), entries, covered)
-
-
-def test_not_is_taken_from_the_row_count() -> None:
-    kind, entries, table = people()
-    covered = [piece.covered for piece in table]
-    by_car = kind.positions(on("commute_type", Domain.points(["car"])), entries, covered)
-    unknown = kind.positions(on("commute_type", Domain.null()), entries, covered)
-
-    others = {piece.group: negated(by_car[piece.group], len(piece.rows)) for piece in table}
-
-    assert [others[piece.group] for piece in table] == [BitMap([0]), BitMap([1, 2]), BitMap([0])]
-    # SQL's `commute_type <> 'car'` leaves null out.
-    assert (others[table[1].group] or BitMap()) - (unknown[table[1].group] or BitMap()) == BitMap([1])
-    assert negated(None, 3) is None
+    assert not prune(kind, on("gender", Domain.points(["female"])), entries, covered)
 
 
 @pytest.mark.parametrize("column", COLUMNS)
@@ -218,9 +221,9 @@ def test_no_value_is_taken_for_the_marker(value: str) -> None:
 
 def test_entries_of_other_columns_do_not_count() -> None:
     kind, entries, table = people()
-    covered = [piece.covered for piece in table]
+    covered = table
 
-    assert kind.prune(on("commute_type", Domain.points(["female"])), entries, covered) == {
+    assert prune(kind, on("commute_type", Domain.points(["female"])), entries, covered) == {
         each.group for each in table
     }
 
@@ -232,10 +235,8 @@ def test_a_bitmap_that_nobody_can_read_is_unknown() -> None:
     odd: list[Any] = [None, {"bitmap": None}, {"bitmap": b""}, {"bitmap": b"odd"}]
     for payload in odd:
         doubtful = entries.set_column(2, "BitmapIndexMetadata", pa.array([payload], struct))
-        assert kind.positions(on("text", Domain.points(["a"])), doubtful, [piece.covered]) == {
-            piece.group: None
-        }
-        assert not kind.prune(on("text", Domain.points(["a"])), doubtful, [piece.covered])
+        assert rows_by(kind, on("text", Domain.points(["a"])), doubtful, [piece]) == {piece.group: None}
+        assert not prune(kind, on("text", Domain.points(["a"])), doubtful, [piece])
 
 
 def test_bytes_do_not_depend_on_batches() -> None:

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudi_index.catalog.definition import IndexDefinition, Kind
+from hudi_index.catalog.definition import IndexDefinition
 from hudi_index.entries.schema import KEY
-from hudi_index.kinds import PartitionStats, SliceContext, describe, partition_stats_of
+from hudi_index.kinds import SliceContext, describe, summary_of
+from hudi_index.kinds.partition_stats import PartitionStats
 from hudi_index.predicate.values.domain import Domain, Range
 from hudi_index.table import FileGroupId
-from tests.engine.kinds.laws import content_of, entries_of, is_in
+from tests.engine.kinds.laws import content_of, entries_of, is_in, prune
 from tests.engine.kinds.rows import (
     COLUMNS,
     NAN,
@@ -33,20 +34,20 @@ from tests.engine.kinds.rows import (
 
 
 def stats_over(*columns: str) -> PartitionStats:
-    found = partition_stats_of(definition_of(Kind.COLUMN_STATS, *columns), TYPES)
-    assert found is not None
+    found = summary_of(definition_of("column_stats", *columns), TYPES)
+    assert isinstance(found, PartitionStats)
     return found
 
 
 def merged(column: str, table: list[Slice]) -> pa.Table:
-    return stats_over(column).merge(entries_of(kind_over(Kind.COLUMN_STATS, column), column, table))
+    return stats_over(column).merge(entries_of(kind_over("column_stats", column), column, table))
 
 
 def refuted(
     column: str, table: list[Slice], domain: Domain, current: list[Slice] | None = None
 ) -> set[FileGroupId]:
-    covered = [piece.covered for piece in (table if current is None else current)]
-    return set(stats_over(column).prune(on(column, domain), merged(column, table), covered))
+    covered = table if current is None else current
+    return set(prune(stats_over(column), on(column, domain), merged(column, table), covered))
 
 
 @pytest.mark.parametrize("column", COLUMNS)
@@ -111,7 +112,7 @@ def test_nan_is_the_largest_value_of_its_partition() -> None:
 
 
 def test_an_uncertain_file_group_leaves_its_partition_without_an_entry() -> None:
-    kind = kind_over(Kind.COLUMN_STATS, "number")
+    kind = kind_over("column_stats", "number")
     entries = entries_of(kind, "number", [slice_of(0, rows_of(1)), slice_of(3, rows_of(1))])
     payload = entries.column("ColumnStatsMetadata").to_pylist()
     payload[0]["nullCount"] = None
@@ -123,7 +124,7 @@ def test_an_uncertain_file_group_leaves_its_partition_without_an_entry() -> None
 
 
 def test_unknown_bounds_stay_unknown() -> None:
-    kind = kind_over(Kind.COLUMN_STATS, "number")
+    kind = kind_over("column_stats", "number")
     table = [slice_of(0, rows_of(1)), slice_of(1, rows_of(2))]
     entries = entries_of(kind, "number", table)
     payload = entries.column("ColumnStatsMetadata").to_pylist()
@@ -132,14 +133,12 @@ def test_unknown_bounds_stay_unknown() -> None:
 
     found = stats_over("number").merge(entries.set_column(2, "ColumnStatsMetadata", column))
 
-    assert not stats_over("number").prune(
-        on("number", Domain.points([9])), found, [each.covered for each in table]
-    )
-    assert stats_over("number").prune(on("number", Domain.null()), found, [each.covered for each in table])
+    assert not prune(stats_over("number"), on("number", Domain.points([9])), found, table)
+    assert prune(stats_over("number"), on("number", Domain.null()), found, table)
 
 
 def test_source_ranges_find_the_partitions_entries_and_no_others() -> None:
-    kind = kind_over(Kind.COLUMN_STATS, "number")
+    kind = kind_over("column_stats", "number")
     near = Slice(SliceContext(FileGroupId("2025/04/01/x", "f"), 12), ())
     entries = [
         key
@@ -153,10 +152,10 @@ def test_source_ranges_find_the_partitions_entries_and_no_others() -> None:
 
 
 def test_only_statistics_of_columns_are_merged() -> None:
-    functional = IndexDefinition("f", Kind.COLUMN_STATS, ("text",), "upper(text)")
+    functional = IndexDefinition("f", "column_stats", ("text",), "upper(text)")
 
-    assert partition_stats_of(functional, {"upper(text)": pa.string()}) is None
-    assert partition_stats_of(definition_of(Kind.BITMAP, "text"), TYPES) is None
+    assert summary_of(functional, {"upper(text)": pa.string()}) is None
+    assert summary_of(definition_of("bitmap", "text"), TYPES) is None
 
 
 def test_travels() -> None:

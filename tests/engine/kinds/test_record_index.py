@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
 
-from hudi_index.catalog.definition import Kind
 from hudi_index.entries.keys import lookup_part
-from hudi_index.kinds import IndexKind, RecordIndex, describe, kind_of
+from hudi_index.kinds import IndexKind, describe, kind_of
+from hudi_index.kinds.record_index import RecordIndex
 from hudi_index.predicate.values.condition import Constraint, Term
 from hudi_index.predicate.values.domain import Domain, Range
 from hudi_index.table import RECORD_KEY
-from tests.engine.kinds.laws import IndexKindLaws, content_of, entries_of, read_from
+from tests.engine.kinds.laws import IndexKindLaws, content_of, entries_of, prune, question_of, read_from
 from tests.engine.kinds.rows import (
-    GROUPS,
     ORDERING,
     RECORD_KEYS,
     Row,
     batches_of,
+    candidates_of,
     definition_of,
     domains_of,
     kind_over,
@@ -28,7 +28,7 @@ from tests.engine.kinds.rows import (
     slice_of,
 )
 
-PLAIN = kind_over(Kind.RECORD_INDEX, "id")
+PLAIN = kind_over("record_index", "id")
 
 
 class TestLaws(IndexKindLaws):
@@ -50,28 +50,29 @@ class TestLaws(IndexKindLaws):
 
 class TestPartitionedLaws(TestLaws):
     def kind(self, column: str) -> IndexKind:
-        return partitioned().within(group.partition_path for group, _ in GROUPS)  # type: ignore[arg-type]
+        return partitioned()
 
 
 def partitioned() -> RecordIndex:
-    kind = kind_over(Kind.RECORD_INDEX, "id", partitioned="true")
+    kind = kind_over("record_index", "id", partitioned="true")
     assert isinstance(kind, RecordIndex)
     return kind
 
 
 def over_field(data_type: pa.DataType) -> IndexKind:
-    definition = definition_of(Kind.RECORD_INDEX, "id")
+    definition = definition_of("record_index", "id")
     return kind_of(definition, {"id": data_type}, record_key_field="id")
 
 
-def kept(kind: IndexKind, constraint: Constraint, *rows: list[Row]) -> set[int]:
-    """The places of the file groups that are kept."""
+def kept(
+    kind: IndexKind, constraint: Constraint, *rows: list[Row], left: Sequence[bool] | None = None
+) -> set[int]:
+    """The places of the file groups that are kept, all of them left or some."""
     table = [slice_of(place, each) for place, each in enumerate(rows)]
-    lookup = kind.lookup(constraint)
-    assert lookup is not None
-    entries = read_from(kind, entries_of(kind, "number", table), lookup)
-    refuted = kind.prune(constraint, entries, [piece.covered for piece in table])
-    return {place for place, piece in enumerate(table) if piece.group not in refuted}
+    question = kind.ask(constraint, candidates_of(table, left))
+    assert question is not None
+    refuted = question.refuted(read_from(kind, entries_of(kind, "number", table), question)).tolist()
+    return {place for place, is_refuted in enumerate(refuted) if not is_refuted}
 
 
 def test_keys_end_with_the_number_of_the_file_group() -> None:
@@ -104,7 +105,7 @@ def test_a_repeated_record_key_keeps_its_largest_ordering_value() -> None:
 
 
 def test_several_ordering_fields_are_joined() -> None:
-    kind = kind_of(definition_of(Kind.RECORD_INDEX, "id"), {}, (ORDERING, "number"))
+    kind = kind_of(definition_of("record_index", "id"), {}, (ORDERING, "number"))
     piece = slice_of(0, [Row("k", 3, 2)])
 
     (entry,) = content_of(kind, describe(kind, piece.context, batches_of(piece, "number"))).values()
@@ -132,8 +133,8 @@ def test_constraints_on_other_columns_are_not_answered() -> None:
     for term in ("number", "id", "idx"):
         constraint = on(term, Domain.points(["k"]))
         entries = entries_of(PLAIN, "number", [slice_of(0, [Row("l", 1)])])
-        assert PLAIN.lookup(constraint) is None
-        assert not PLAIN.prune(constraint, entries, [slice_of(0, []).covered])
+        assert question_of(PLAIN, constraint) is None
+        assert not prune(PLAIN, constraint, entries, [slice_of(0, [])])
 
 
 # A9, #12234: a composite key is one text; its fields alone are not answered.
@@ -141,7 +142,7 @@ def test_a_composite_key_is_answered_as_a_whole() -> None:
     assert kept(
         PLAIN, on(RECORD_KEY, Domain.points(["id:1,b:2"])), [Row("id:1,b:2", 1)], [Row("id:1,b:3", 1)]
     ) == {0}
-    assert PLAIN.lookup(on("id", Domain.points(["1"]))) is None
+    assert question_of(PLAIN, on("id", Domain.points(["1"]))) is None
 
 
 def test_the_key_field_is_answered_where_the_record_key_is_its_text() -> None:
@@ -166,24 +167,26 @@ def test_the_key_field_is_answered_where_the_record_key_is_its_text() -> None:
     ],
 )
 def test_what_the_key_field_leaves_unanswered(data_type: pa.DataType, domain: Domain) -> None:
-    assert over_field(data_type).lookup(Constraint(Term("id"), domain)) is None
+    assert question_of(over_field(data_type), Constraint(Term("id"), domain)) is None
 
 
 def test_a_partitioned_index_refutes_only_where_it_looked() -> None:
     kind, wanted = partitioned(), on(RECORD_KEY, Domain.points(["k"]))
     rows = [Row("l", 1)], [Row("k", 1)], [Row("l", 1)], [Row("l", 1)]
 
-    assert kind.lookup(wanted) is None
-    assert kept(kind.within(["2025/04/01"]), wanted, *rows) == {1, 2, 3}
-    assert kept(kind.within(["2025/04/01", ""]), wanted, *rows) == {1, 2}
-    assert kept(kind.within([]), wanted, *rows) == {0, 1, 2, 3}
+    for left, expected in (
+        ([True, True, False, False], {1, 2, 3}),
+        ([True, False, False, True], {1, 2}),
+        ([False, False, False, False], {0, 1, 2, 3}),
+    ):
+        assert kept(kind, wanted, *rows, left=left) == expected
 
 
 # A16, #19013: with several record keys, each was looked for in the first one's shard.
 def test_each_wanted_key_names_its_own_shard() -> None:
     constraint = on(RECORD_KEY, Domain.points(["k", "l", "x" * 1500]))
-    for kind in (PLAIN, partitioned().within(["", "2025/04/01"])):
-        lookup = kind.lookup(constraint)
+    for kind in (PLAIN, partitioned()):
+        lookup = question_of(kind, constraint, [slice_of(0, []), slice_of(3, [])])
         assert lookup is not None
         for part, each in lookup.ranges:
             assert lookup_part(f"{each.low}7", kind.key_tail) == part

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -9,17 +10,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudi_index.catalog.definition import Kind
 from hudi_index.entries.keys import lookup_part
-from hudi_index.kinds import IndexKind, SecondaryIndex, describe, diff_entries, record_keys_of
+from hudi_index.kinds import IndexKind, Question, describe, diff_entries
+from hudi_index.kinds.secondary_index import SecondaryIndex
+from hudi_index.predicate.values.condition import Constraint
 from hudi_index.predicate.values.domain import Domain, Range
 from hudi_index.table import RECORD_KEY, FileGroupId
-from tests.engine.kinds.laws import IndexKindLaws, content_of, entries_of, read_from, refuted_by
+from tests.engine.kinds.laws import (
+    IndexKindLaws,
+    content_of,
+    entries_of,
+    prune,
+    question_of,
+    read_from,
+    refuted_by,
+)
 from tests.engine.kinds.rows import (
     GROUPS,
     Row,
+    Slice,
     array_of,
     batches_of,
+    candidates_of,
     domains,
     kind_over,
     on,
@@ -34,13 +46,26 @@ class TestLaws(IndexKindLaws):
     is_exact = True
 
     def kind(self, column: str) -> IndexKind:
-        return kind_over(Kind.SECONDARY_INDEX, column)
+        return kind_over("secondary_index", column)
 
 
 def composite() -> SecondaryIndex:
-    kind = kind_over(Kind.SECONDARY_INDEX, "text", "number")
+    kind = kind_over("secondary_index", "text", "number")
     assert isinstance(kind, SecondaryIndex)
     return kind
+
+
+def together(
+    kind: SecondaryIndex, constraints: list[Constraint], table: Sequence[Slice] = ()
+) -> Question | None:
+    """What is asked for several constraints, or for one."""
+    if len(constraints) == 1:
+        return question_of(kind, constraints[0], table)
+    asked = kind.ask_together(constraints, candidates_of(table))
+    if asked is None:
+        return None
+    assert set(asked[1]) == set(constraints)
+    return asked[0]
 
 
 def entries_by_group(kind: IndexKind, table: list[list[tuple[Any, Any]]]) -> pa.Table:
@@ -60,12 +85,12 @@ def entries_by_group(kind: IndexKind, table: list[list[tuple[Any, Any]]]) -> pa.
 
 def refuted_at(column: str, domain: Domain, *groups: list[Any]) -> set[int]:
     table = [slice_of(place, rows_of(*each)) for place, each in enumerate(groups)]
-    found = refuted_by(kind_over(Kind.SECONDARY_INDEX, column), column, table, domain)
+    found = refuted_by(kind_over("secondary_index", column), column, table, domain)
     return {place for place, piece in enumerate(table) if piece.group in found}
 
 
 def test_key_has_value_record_key_and_number() -> None:
-    kind, piece = kind_over(Kind.SECONDARY_INDEX, "text"), slice_of(1, [Row("k$", "a b"), Row("l", None)])
+    kind, piece = kind_over("secondary_index", "text"), slice_of(1, [Row("k$", "a b"), Row("l", None)])
 
     found = content_of(kind, describe(kind, piece.context, batches_of(piece, "text")))
 
@@ -83,7 +108,7 @@ def test_a_composite_key_has_a_part_per_column() -> None:
 
 
 def test_a_row_that_stands_twice_has_one_entry() -> None:
-    kind = kind_over(Kind.SECONDARY_INDEX, "text")
+    kind = kind_over("secondary_index", "text")
     piece = slice_of(0, [Row("k", "a"), Row("k", "a"), Row("k", "b"), Row("l", "a")])
 
     found = describe(kind, piece.context, batches_of(piece, "text", [1, 2]))
@@ -115,7 +140,7 @@ def test_prefixes_are_ranges_of_keys() -> None:
 
 # With keys that don't name their owner, a moved record erases its live entry.
 def test_a_record_that_moves_is_found_where_it_is() -> None:
-    kind = kind_over(Kind.SECONDARY_INDEX, "text")
+    kind = kind_over("secondary_index", "text")
     before, after = (
         [slice_of(0, [Row("k", "a")]), slice_of(1, [])],
         [slice_of(0, []), slice_of(1, [Row("k", "a")])],
@@ -145,12 +170,13 @@ def test_no_row_is_lost_with_several_constraints(
 ) -> None:
     kind = composite()
     constraints = [on("text", text)] if is_first_alone else [on("number", number), on("text", text)]
-    lookup = kind.lookup_all(constraints)
-    assert lookup is not None
-    entries = read_from(kind, entries_by_group(kind, table), lookup)
-    covered = [slice_of(place, [Row("", None)] * len(rows)).covered for place, rows in enumerate(table)]
+    covered = [slice_of(place, [Row("", None)] * len(rows)) for place, rows in enumerate(table)]
+    question = together(kind, constraints, covered)
+    assert question is not None
+    entries = read_from(kind, entries_by_group(kind, table), question)
 
-    refuted = kind.prune_all(constraints, entries, covered)
+    gone = question.refuted(entries).tolist()
+    refuted = {piece.group for piece, is_gone in zip(covered, gone, strict=True) if is_gone}
 
     def matches(row: tuple[Any, Any]) -> bool:
         return text.contains(row[0]) and (is_first_alone or number.contains(row[1]))
@@ -165,22 +191,22 @@ def test_no_row_is_lost_with_several_constraints(
 def test_a_later_column_alone_is_not_answered() -> None:
     kind, wanted = composite(), on("number", Domain.points([1]))
     entries = entries_by_group(kind, [[("a", 2)]])
-    covered = [slice_of(0, rows_of(1)).covered]
+    covered = [slice_of(0, rows_of(1))]
 
-    assert kind.lookup(wanted) is None
-    assert kind.lookup_all([wanted]) is None
-    assert not kind.prune(wanted, entries, covered)
-    assert not kind.prune_all([wanted], entries, covered)
+    assert question_of(kind, wanted) is None
+    assert together(kind, [wanted]) is None
+    assert not prune(kind, wanted, entries, covered)
 
 
 def test_a_whole_key_is_looked_for_in_its_shard_only() -> None:
     kind = composite()
 
-    whole = kind.lookup_all(
-        [on("text", Domain.points(["a", "b"])), on("number", Domain.of([Range.equal(1)], has_null=True))]
+    whole = together(
+        kind,
+        [on("text", Domain.points(["a", "b"])), on("number", Domain.of([Range.equal(1)], has_null=True))],
     )
-    first = kind.lookup(on("text", Domain.points(["a"])))
-    ranged = kind.lookup_all([on("text", Domain.of([Range.above("a")])), on("number", Domain.points([1]))])
+    first = question_of(kind, on("text", Domain.points(["a"])))
+    ranged = together(kind, [on("text", Domain.of([Range.above("a")])), on("number", Domain.points([1]))])
 
     assert whole is not None
     assert first is not None
@@ -192,7 +218,7 @@ def test_a_whole_key_is_looked_for_in_its_shard_only() -> None:
 
 def test_many_combinations_are_not_spelled_out() -> None:
     kind, many = composite(), Domain.points(map(str, range(10_001)))
-    lookup = kind.lookup_all([on("text", many), on("number", Domain.points([1, 2]))])
+    lookup = together(kind, [on("text", many), on("number", Domain.points([1, 2]))])
 
     assert lookup is not None
     assert len(lookup.ranges) == 10_001
@@ -210,7 +236,7 @@ def test_long_values_are_told_apart(long: str) -> None:
 
 
 def test_keys_stay_short() -> None:
-    kind, piece = kind_over(Kind.SECONDARY_INDEX, "text"), slice_of(0, [Row("k" * 9000, "x" * 100_000)])
+    kind, piece = kind_over("secondary_index", "text"), slice_of(0, [Row("k" * 9000, "x" * 100_000)])
     (key,) = content_of(kind, describe(kind, piece.context, batches_of(piece, "text")))
     value, record_key, number = key.split("$")
 
@@ -218,20 +244,8 @@ def test_keys_stay_short() -> None:
     assert value.startswith("x" * 1000 + "%~")
 
 
-def test_from_an_owner_back_to_its_record_keys() -> None:
-    kind, piece = (
-        kind_over(Kind.SECONDARY_INDEX, "text"),
-        slice_of(0, [Row("k", "a"), Row("k", "b"), Row("l$", None)]),
-    )
-
-    found = record_keys_of(describe(kind, piece.context, batches_of(piece, "text")))
-
-    assert found == {"k": {"a", "b"}, "l%24": {"!"}}
-    assert record_keys_of(entries_by_group(composite(), [[("a", None)]])) == {"key-0": {"a$!"}}
-
-
 def test_numbers_that_end_alike_are_told_apart() -> None:
-    kind = kind_over(Kind.SECONDARY_INDEX, "number")
+    kind = kind_over("secondary_index", "number")
     table = [slice_of(place, rows_of(1 if place == 1 else 2)) for place in range(3)]
 
     found = refuted_by(kind, "number", table, Domain.points([1]))

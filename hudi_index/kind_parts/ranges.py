@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hudi_index.entries.encoding import NULL, encode_values
+from hudi_index.entries.encoding import NULL, encode_text, encode_values
 from hudi_index.entries.keys import SEPARATOR, successor
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.errors import UnencodableValueError, UnsupportedTypeError
-from hudi_index.kinds._parts import beginning_of, is_long, shorten
+from hudi_index.kind_parts.values import beginning_of, is_long, shorten
 from hudi_index.predicate.values.domain import Bound
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from hudi_index.kinds._parts import Source
+    from hudi_index.kind_parts.source import Source
     from hudi_index.predicate.values.condition import Constraint
     from hudi_index.predicate.values.domain import Domain
 
-__all__ = ["PartDomain", "PartRange", "asked_of", "part_domain"]
+__all__ = ["PartDomain", "PartRange", "asked_of", "part_domain", "points_of", "source_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +145,16 @@ class PartDomain:
         return found
 
 
-def asked_of(sources: Sequence[Source], constraint: Constraint) -> tuple[Source | None, PartDomain | None]:
-    """The source that a constraint speaks of, and the values it wants; None for what there is not."""
-    for source in sources:
-        if source.term == constraint.term:
-            domain = constraint.domain
-            return source, None if domain is None else part_domain(domain, source.data_type)
-    return None, None
+def source_of(sources: Sequence[Source], constraint: Constraint) -> Source | None:
+    """The source that a constraint speaks of."""
+    return next((source for source in sources if source.term == constraint.term), None)
+
+
+def asked_of(sources: Sequence[Source], constraint: Constraint) -> tuple[Source, PartDomain] | None:
+    """The source that a constraint speaks of and the values that meet it; None if keys can't tell them."""
+    source, domain = source_of(sources, constraint), constraint.domain
+    parts = None if source is None or domain is None else part_domain(domain, source.data_type)
+    return None if source is None or parts is None else (source, parts)
 
 
 def part_domain(domain: Domain, data_type: pa.DataType) -> PartDomain | None:
@@ -167,3 +170,9 @@ def part_domain(domain: Domain, data_type: pa.DataType) -> PartDomain | None:
         for each, low, high in zip(domain.ranges, parts[::2], parts[1::2], strict=True)
     )
     return PartDomain(ranges, domain.has_null)
+
+
+def points_of(texts: Sequence[str]) -> list[PartDomain]:
+    """Each text alone, as keys hold it."""
+    parts = map(encode_text, texts)
+    return [PartDomain((PartRange(part, part),), has_null=False) for part in parts]

@@ -16,34 +16,31 @@ shortened values of one beginning order is lost.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_index.entries.encoding import encode_array, encode_text, key_type
-from hudi_index.entries.keys import owner_suffix
-from hudi_index.entries.schema import KEY, TYPE, PayloadType
+from hudi_index.entries.encoding import encode_array
+from hudi_index.entries.schema import KEY, PAYLOADS, TYPE
 from hudi_index.errors import UnknownColumnError
+from hudi_index.kind_parts.source import Source
 from hudi_index.predicate.values.condition import Term
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from hudi_index.catalog.definition import IndexDefinition
-    from hudi_index.kinds.protocol import CoveredGroup
-    from hudi_index.table.slices import FileGroupId
+    from hudi_index.kind_parts.protocol import IndexKind
+    from hudi_index.kind_specs import KindSpec
 
 __all__ = [
     "CUT",
-    "Source",
     "as_array",
     "beginning_of",
     "entry_table",
     "is_long",
     "key_parts",
-    "owners_of",
     "shorten",
     "sources_of",
     "values_of",
@@ -56,24 +53,9 @@ _LIMIT = 1_000
 _ESCAPE_LENGTH = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A column or evaluated expression that an index is over."""
-
-    name: str
-    """Names it in keys."""
-    column: str
-    """Names it in batches; `a.b` is field b of struct column a."""
-    term: Term
-    data_type: pa.DataType
-
-    @property
-    def part(self) -> str:
-        """Its name as a key part."""
-        return encode_text(self.name)
-
-
-def sources_of(definition: IndexDefinition, term_types: Mapping[str, pa.DataType]) -> tuple[Source, ...]:
+def sources_of(
+    kind: type[IndexKind], definition: IndexDefinition, term_types: Mapping[str, pa.DataType]
+) -> tuple[Source, ...]:
     """What an index is over, with types by the term's text: column paths, or the expression.
 
     An expression's values come in a column named like the index's partition, which no kind of another index
@@ -81,21 +63,21 @@ def sources_of(definition: IndexDefinition, term_types: Mapping[str, pa.DataType
 
     Raises:
         UnknownColumnError: a column without a type.
-        UnsupportedTypeError: a type whose values a key can't hold in order.
+        UnsupportedTypeError: a type that the kind can't be over.
     """
     if definition.expression is not None:
         text = definition.expression
-        kind = _type_of(text, term_types)
-        return (Source(definition.name, definition.partition, Term(text, is_expression=True), kind),)
+        data_type = _type_of(kind, text, term_types)
+        return (Source(definition.name, definition.partition, Term(text, is_expression=True), data_type),)
     return tuple(
-        Source(path, path, Term(path), _type_of(path, term_types)) for path in definition.source_fields
+        Source(path, path, Term(path), _type_of(kind, path, term_types)) for path in definition.source_fields
     )
 
 
-def _type_of(text: str, term_types: Mapping[str, pa.DataType]) -> pa.DataType:
+def _type_of(kind: type[IndexKind], text: str, term_types: Mapping[str, pa.DataType]) -> pa.DataType:
     if text not in term_types:
         raise UnknownColumnError(column=text, known=term_types)
-    key_type(term_types[text], text)
+    kind.check_type(term_types[text], text)
     return term_types[text]
 
 
@@ -167,20 +149,15 @@ def beginning_of(part: str) -> str:
 
 def entry_table(
     keys: pa.Array[Any] | pa.ChunkedArray[Any],
-    payload_type: PayloadType,
-    payload: tuple[str, Sequence[Mapping[str, Any]] | pa.Array[Any], pa.StructType] | None = None,
+    spec: KindSpec,
+    payloads: Sequence[Mapping[str, Any] | None] | pa.Array[Any] | None = None,
 ) -> pa.Table:
-    """Entries of one type; `payload` gives the payload's name, its values and its struct."""
+    """Entries of a kind, with their payloads if it has one."""
     columns: dict[str, Any] = {
         KEY: keys,
-        TYPE: pa.repeat(pa.scalar(int(payload_type), pa.int32()), len(keys)),
+        TYPE: pa.repeat(pa.scalar(spec.payload_type, pa.int32()), len(keys)),
     }
-    if payload is not None:
-        name, values, struct = payload
-        columns[name] = values if isinstance(values, pa.Array) else pa.array(values, struct)
+    if spec.payload is not None and payloads is not None:
+        is_array = isinstance(payloads, pa.Array)
+        columns[spec.payload] = payloads if is_array else pa.array(payloads, PAYLOADS[spec.payload])
     return pa.table(columns)
-
-
-def owners_of(covered: Collection[CoveredGroup]) -> dict[str, FileGroupId]:
-    """Covered file groups by what their keys end with."""
-    return {owner_suffix(each.group.partition_path, each.group.file_id): each.group for each in covered}

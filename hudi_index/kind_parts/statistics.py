@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from hudi_index.kinds._ranges import PartDomain
+    from hudi_index.kind_parts.ranges import PartDomain
 
 __all__ = ["PAYLOAD", "Statistics", "excluding", "merged", "read_statistics"]
 

@@ -1,0 +1,193 @@
+"""Grams of texts: what stands in them, at their ends, and what is too short to tell."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hudi_index.errors import UnencodableValueError, UnsupportedTypeError
+from hudi_index.kinds import IndexKind, RowQuestion, describe, kind_of
+from hudi_index.kinds.ngram import Ngram
+from hudi_index.predicate.values.condition import Condition, TextPattern
+from hudi_index.predicate.values.domain import Domain, Range
+from hudi_index.table import ROW_POSITION
+from tests.engine.kinds.laws import (
+    IndexKindLaws,
+    content_of,
+    entries_of,
+    question_of,
+    read_from,
+    refuted_by,
+)
+from tests.engine.kinds.rows import (
+    NESTED,
+    TEXTS,
+    Slice,
+    batches_of,
+    definition_of,
+    domains,
+    kind_over,
+    on,
+    rows_of,
+    slice_of,
+    starting_with,
+)
+
+PIECES = st.sampled_from(
+    ["", "a", "ab", "abc", "bca", "%", "_", "\\", "é", "ключ", "\U0001f600", "\x02", "\x03"]
+)
+HOSTILE = st.lists(PIECES, max_size=4).map("".join) | st.sampled_from(TEXTS)
+PATTERNS = st.builds(
+    TextPattern, HOSTILE.map(lambda text: text[:4]), st.lists(HOSTILE, max_size=2).map(tuple), HOSTILE
+)
+
+
+class TestLaws(IndexKindLaws):
+    columns = ("text", NESTED)
+
+    def kind(self, column: str) -> IndexKind:
+        return ngram_over(column)
+
+    def conditions(self, column: str) -> st.SearchStrategy[Condition]:
+        return domains(column) | PATTERNS
+
+
+class TestLawsOfLongGrams(TestLaws):
+    columns = ("text",)
+
+    def kind(self, column: str) -> IndexKind:
+        return ngram_over(column, size="5")
+
+
+class TestLawsOfTooManyGrams(TestLaws):
+    columns = ("text",)
+
+    def kind(self, column: str) -> IndexKind:
+        return ngram_over(column, max_grams="4")
+
+
+def ngram_over(*columns: str, **options: str) -> Ngram:
+    kind = kind_over("ngram", *columns, **options)
+    assert isinstance(kind, Ngram)
+    return kind
+
+
+def rows_told(table: list[Slice], condition: Condition, **options: str) -> list[list[int] | None]:
+    kind = ngram_over("text", **options)
+    question = question_of(kind, on("text", condition), table)
+    assert isinstance(question, RowQuestion)
+    told = question.rows(read_from(kind, entries_of(kind, "text", table), question))
+    return [None if rows is None else sorted(rows) for _, rows in sorted(told.items())]
+
+
+def test_keys_have_gram_and_number() -> None:
+    piece, kind = slice_of(1, rows_of("a$b")), ngram_over("text")
+
+    found = content_of(kind, describe(kind, piece.context, batches_of(piece, "text")))
+
+    assert list(found) == ["text$%02a%24$11", "text$%24b%03$11", "text$a%24b$11"]
+    assert {entry["type"] for entry in found.values()} == {21}
+    assert kind.partition == "ngram_index_idx"
+
+
+@pytest.mark.parametrize(
+    ("condition", "rows"),
+    [
+        (TextPattern(pieces=("rid",)), [0, 1]),
+        (TextPattern(pieces=("Rid",)), []),
+        (TextPattern(start="bri"), [0]),
+        (TextPattern(end="dge"), [0]),
+        (TextPattern(start="bri", end="dge"), [0]),
+        (TextPattern(start="rid"), []),
+        (TextPattern(pieces=("gry",), end="x"), []),
+        (Domain.points(["bridge"]), [0]),
+        (Domain.points(["no", "grid"]), [1, 3]),
+        (Domain.points(["gri"]), []),
+        (Domain.of([starting_with("gri")]), [1]),
+        (Domain.of([Range.at_least("grid"), Range.equal("bridge")]), None),
+    ],
+)
+def test_rows_that_may_match(condition: Condition, rows: list[int] | None) -> None:
+    table = [slice_of(0, rows_of("bridge", "grid", None, "no"))]
+    if rows is None:
+        assert question_of(ngram_over("text"), on("text", condition), table) is None
+    else:
+        assert rows_told(table, condition) == [rows]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        TextPattern(),
+        TextPattern(pieces=("ab",)),
+        TextPattern(start="a", end="b"),
+        TextPattern(pieces=("a", "b", "c")),
+        Domain.points([""]),
+        Domain.points(["long enough", ""]),
+        Domain.null(),
+        Domain.of([Range.equal("long enough")], has_null=True),
+        Domain.not_null(),
+        Domain.all(),
+        Domain.of([Range.above("abc")]),
+        Domain.points(f"text {number}" for number in range(1001)),
+    ],
+)
+def test_what_is_too_short_or_too_much_is_not_answered(condition: Condition) -> None:
+    assert question_of(ngram_over("text"), on("text", condition)) is None
+
+
+def test_a_short_text_is_found_whole() -> None:
+    table = [slice_of(0, rows_of("a")), slice_of(1, rows_of("ab", "b"))]
+
+    assert refuted_by(ngram_over("text"), "text", table, Domain.points(["a"])) == {table[1].group}
+
+
+def test_a_long_needle_asks_for_some_of_its_grams() -> None:
+    needle = "".join(chr(0x4E00 + number) for number in range(5000))
+    question = question_of(ngram_over("text"), on("text", TextPattern(pieces=(needle,))))
+    table = [slice_of(0, rows_of("before " + needle)), slice_of(1, rows_of(needle[:-1] + "x"))]
+
+    assert question is not None
+    assert len(question.ranges) <= 65
+    assert refuted_by(ngram_over("text"), "text", table, TextPattern(pieces=(needle,))) <= {table[1].group}
+
+
+@settings(max_examples=60)
+@given(st.lists(st.none() | HOSTILE, max_size=6), st.integers(2, 8))
+def test_grams_are_those_of_every_text(texts: list[str | None], size: int) -> None:
+    piece, kind = slice_of(0, rows_of(*texts)), ngram_over("text", size=str(size))
+    told = content_of(kind, describe(kind, piece.context, batches_of(piece, "text", [2])))
+    expected = {
+        marked[start : start + size]
+        for text in texts
+        if text is not None
+        for marked in [f"\x02{text}\x03"]
+        for start in range(len(marked) - size + 1)
+    }
+
+    assert len(told) == len(expected)
+
+
+def test_many_rows_are_taken_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = [slice_of(0, rows_of(*(f"value {number}" for number in range(300))))]
+    whole = rows_told(table, TextPattern(pieces=("ue 29",)))
+    monkeypatch.setattr("hudi_index.kinds.ngram._CHARACTERS", 50)
+    monkeypatch.setattr("hudi_index.kind_parts.bitmaps._HELD", 100)
+
+    assert rows_told(table, TextPattern(pieces=("ue 29",))) == whole == [[29, *range(290, 300)]]
+
+
+def test_only_text_has_grams() -> None:
+    with pytest.raises(UnsupportedTypeError, match="over text"):
+        kind_of(definition_of("ngram", "n"), {"n": pa.int64()})
+
+
+def test_bytes_that_are_no_text_are_refused_by_name() -> None:
+    broken = pa.array([b"\xff\xfe\xfd"], pa.binary()).cast(pa.string(), safe=False)
+    batch = pa.RecordBatch.from_arrays([broken, pa.array([0], pa.int64())], names=["text", ROW_POSITION])
+    kind, piece = ngram_over("text"), slice_of(0, [])
+
+    with pytest.raises(UnencodableValueError, match="text"):
+        describe(kind, piece.context, [batch])
