@@ -16,10 +16,10 @@ from hudi_index.kinds.partition_stats import PartitionStats
 from hudi_index.metadata_table import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from hudi_index.catalog import IndexDefinition
-    from hudi_index.lifecycle.job import Job
+    from hudi_index.lifecycle.description import Description
     from hudi_index.lifecycle.state import IndexedState
     from hudi_index.metadata_table import Transaction, WriteStat
 
@@ -34,16 +34,19 @@ def is_merged(definition: IndexDefinition) -> bool:
     return definition.partition == COLUMN_STATS
 
 
-def partitions_of(definition: IndexDefinition, state: IndexedState) -> list[str]:
+def partitions_of(definition: IndexDefinition, known: Collection[str]) -> list[str]:
     """The partitions with an index's entries, as far as they exist."""
     names = [definition.partition, *([PARTITION_STATS] if is_merged(definition) else [])]
-    return [name for name in names if name in state.view.state.shards]
+    return [name for name in names if name in known]
 
 
 def merge_partitions(
-    state: IndexedState, transaction: Transaction, job: Job, definitions: Sequence[IndexDefinition]
+    state: IndexedState,
+    transaction: Transaction,
+    description: Description,
+    definitions: Sequence[IndexDefinition],
 ) -> list[WriteStat]:
-    """Write the statistics of the partitions that the job touched, as they will be after its commit."""
+    """Write the statistics of the partitions that were described, as they will be after the commit."""
     merges = [
         merge
         for definition in definitions
@@ -51,8 +54,8 @@ def merge_partitions(
     ]
     if not merges:
         return []
-    paths = sorted({item.context.group.partition_path for item in job.items})
-    reader = Reader(job.writer.storage, transaction.preview())
+    paths = sorted({item.context.group.partition_path for item in description.items})
+    reader = Reader(state.metadata_storage, transaction.preview())
     sources = [(merge, each) for merge in merges for path in paths for each in merge.source_ranges(path)]
     found = _distinct(
         merge.merge(reader.lookup_sharded(COLUMN_STATS, [each for one, each in sources if one is merge]))
