@@ -106,9 +106,7 @@ class SparkExecutor:
             found: list[WriteStat] = shards.map(work).collect()
         return found
 
-    def _item_changes(
-        self, description: Description, done: Accumulator[int], faults: FaultNotes
-    ) -> RDD[Run]:
+    def _item_changes(self, description: Description, done: Accumulator[int], faults: FaultNotes) -> RDD[Run]:
         # Items travel as rows, not inside the closure: each task gets its own only.
         plan, items = description.without_items(), description.items
         work = self.spark.sparkContext.parallelize(items, tasks_for(self.spark, items))

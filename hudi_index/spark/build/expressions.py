@@ -121,7 +121,11 @@ def _spark_schema(schema: pa.Schema) -> StructType:
 
 
 def changes_with_expressions(
-    spark: SparkSession, description: Description, work: RDD[WorkItem], done: Accumulator[int], faults: FaultNotes
+    spark: SparkSession,
+    description: Description,
+    work: RDD[WorkItem],
+    done: Accumulator[int],
+    faults: FaultNotes,
 ) -> RDD[Run]:
     """The changes of work items whose kinds see expressions."""
     pickled = spark.createDataFrame(work.map(lambda item: (pickle.dumps(item),)), "work binary")
@@ -129,7 +133,11 @@ def changes_with_expressions(
 
 
 def runs_with_expressions(
-    spark: SparkSession, description: Description, pickled: DataFrame, done: Accumulator[int], faults: FaultNotes
+    spark: SparkSession,
+    description: Description,
+    pickled: DataFrame,
+    done: Accumulator[int],
+    faults: FaultNotes,
 ) -> DataFrame:
     """The same as rows with the fields of a Run, of pickled work items."""
     plan = description.without_items()
