@@ -159,7 +159,8 @@ def _shards(
 
     Args:
         facts: What there is.
-        first: The indexes that say how many shards their partitions get.
+        first: The indexes that say how many shards their partitions get: each partition is thrown away for
+            the sake of one of them.
         replaced: The partitions that are thrown away.
     """
     found = {} if files.PARTITION in facts.shards else {files.PARTITION: 1}
@@ -173,9 +174,6 @@ def _shards(
                 sized_by_rows.add(name)
     if any(map(is_merged, first)) and (PARTITION_STATS not in facts.shards or PARTITION_STATS in replaced):
         found[PARTITION_STATS] = 1
-    for name in replaced:
-        if any(each.partition == name for each in facts.ready):
-            found.setdefault(name, facts.shards[name])
     return found, frozenset(sized_by_rows)
 
 

@@ -131,8 +131,7 @@ class _Validation:
         state = IndexedState.load(self._storage, self._metadata_table)
         self._state = state
         self._definitions = [each for each in state.definitions if self._is_wanted(each)]
-        latest = state.snapshot.instant
-        self._report.instant = latest.requested_time if latest else None
+        self._report.instant = state.instant
         for each in state.definitions:
             if each.state is not IndexState.READY:
                 why = f": {each.reason}" if each.reason else ""

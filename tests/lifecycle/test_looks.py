@@ -112,5 +112,7 @@ def test_table_that_is_replaced_before_the_lease_is_decided_about_again(
     report = table.maintain()
     assert report.notes == ["none of the indexed file groups is left: all indexes were built anew"]
     assert (report.instant, report.file_groups) == (T3, 1)
+    assert report.commit
+    assert report.commit.endswith(".replacecommit")
     assert MetadataTable.of(table.storage).writers() == []
     check_indexes(table.storage)
