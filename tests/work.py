@@ -12,9 +12,12 @@ import pytest
 
 from hudi_index.metadata_table.base_file import BaseFile
 from hudi_index.storage import Storage
+from hudi_index.table import snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from hudi_index.table.listing import Listing
 
 __all__ = ["Work", "counted"]
 
@@ -28,6 +31,10 @@ class Work:
     bytes_read: int = 0
     listed: int = 0
     """Folders that were listed."""
+    table_listings: int = 0
+    """How often the data table was listed file by file."""
+    table_looks: int = 0
+    """How often it was listed by names alone, beside an earlier listing of the same timeline."""
     row_groups: list[str] = field(default_factory=list)
     """The files of the index whose row groups were decoded, once per row group."""
 
@@ -75,6 +82,7 @@ def counted() -> Iterator[Work]:
     """Counts what goes through `Storage`, which is how this package reads everything but slices with logs."""
     work = Work()
     open_input, listing, decode = Storage.open_input, Storage.list, BaseFile.read_row_group
+    list_partitions = snapshot.list_partitions
 
     def counting_open(self: Storage, path: str) -> Any:
         work.opened.append(self.uri_of(path))
@@ -84,6 +92,13 @@ def counted() -> Iterator[Work]:
         work.listed += 1
         return listing(self, *given)
 
+    def counting_partitions(storage: Storage, known: Listing | None = None) -> Listing:
+        if known is None:
+            work.table_listings += 1
+        else:
+            work.table_looks += 1
+        return list_partitions(storage, known)
+
     def counting_decode(self: BaseFile, *given: Any) -> pa.Table:
         work.row_groups.append(self.path)
         return decode(self, *given)
@@ -92,4 +107,5 @@ def counted() -> Iterator[Work]:
         patch.setattr(Storage, "open_input", counting_open)
         patch.setattr(Storage, "list", counting_list)
         patch.setattr(BaseFile, "read_row_group", counting_decode)
+        patch.setattr(snapshot, "list_partitions", counting_partitions)
         yield work

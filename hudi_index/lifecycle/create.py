@@ -1,4 +1,4 @@
-"""Creating, rebuilding and dropping indexes.
+"""Creating and rebuilding indexes.
 
 An index is `building` from before its first entry is written until after the commit that holds them all;
 queries ignore it meanwhile. A build that fails leaves nothing `building`: the index is as it was, or not
@@ -8,13 +8,11 @@ there. One that is killed can't see to that; creating it again, `repair` and, af
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from hudi_index.catalog import Catalog, IndexState
 from hudi_index.coverage import files
-from hudi_index.entries import SEPARATOR, encode_text
-from hudi_index.entries.ranges import KeyRange
-from hudi_index.entries.schema import KEY
 from hudi_index.errors import (
     ConflictError,
     CorruptError,
@@ -24,23 +22,20 @@ from hudi_index.errors import (
 )
 from hudi_index.jobs import JobReport
 from hudi_index.kind_specs import Sharing
-from hudi_index.lifecycle.maintain import bring_up_to_date, described
+from hudi_index.lifecycle.maintain import bring_up_to_date
 from hudi_index.lifecycle.mending import mended_if_damaged
-from hudi_index.lifecycle.partitions import partitions_of
-from hudi_index.lifecycle.state import IndexedState, definitions_text, noted_definitions
+from hudi_index.lifecycle.state import IndexedState
 from hudi_index.metadata_table import MetadataTable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    import pyarrow as pa
-
     from hudi_index.catalog import IndexDefinition
     from hudi_index.lifecycle.executor import Executor
-    from hudi_index.metadata_table import Transaction
+    from hudi_index.predicate import Meaning
     from hudi_index.storage import Storage
 
-__all__ = ["build_anew", "create", "create_all", "drop", "rebuild"]
+__all__ = ["build_anew", "create", "create_all", "rebuild", "with_recorded_facts"]
 
 
 class StatementRefusedError(UserError):
@@ -76,8 +71,8 @@ def create_all(
                 if not _is_there(definition, others, report, if_not_exists=if_not_exists):
                     spelled = state.spelled(definition)
                     _refuse_overlap(spelled, others)
-                    found = described(spelled, state, executor)
-                    state.kind(found)  # refuses what can't be indexed
+                    found = with_recorded_facts(spelled, state, executor)
+                    state.check_indexable(found)
                     asked.append(found)
             except UserError as error:
                 if len(wanted) == 1:
@@ -89,7 +84,7 @@ def create_all(
         left = {each.key for each in state.definitions}
         again = {each.id for each in stored if each.key in left}
     try:
-        _build(storage, executor, report, stored, again=again)
+        _build(state, executor, report, stored, again=again)
     except Exception:
         # Leave nothing that looks like a build under way.
         for each in stored:
@@ -171,13 +166,13 @@ def build_anew(
     catalog, metadata_table = Catalog(storage), MetadataTable.of(storage)
     with report.phase("look"):
         state = IndexedState.load(storage, metadata_table)
-        found = [described(state.spelled(each), state, executor) for each in wanted]
+        found = [with_recorded_facts(state.spelled(each), state, executor) for each in wanted]
     renewed: list[tuple[IndexDefinition, IndexDefinition]] = []
     try:
         for old, new in zip(wanted, found, strict=True):
             renewed.append((old, catalog.renew(new.with_state(IndexState.BUILDING))))
         stored = [new for _, new in renewed]
-        _build(storage, executor, report, stored, again={each.id for each in stored})
+        _build(state, executor, report, stored, again={each.id for each in stored})
     except Exception as error:
         for old, new in renewed:
             with suppress(ConflictError, UserError):
@@ -193,122 +188,44 @@ def _as_it_was(definition: IndexDefinition, error: Exception) -> IndexDefinition
 
 
 def _build(
-    storage: Storage,
+    looked: IndexedState,
     executor: Executor,
     report: JobReport,
     stored: Sequence[IndexDefinition],
     *,
     again: Collection[str],
 ) -> None:
-    """Build indexes, some of them `again`, by id."""
-    state = IndexedState.load(storage, MetadataTable.of(storage))
-    bring_up_to_date(
-        state, executor, report, new=stored, replaced=lambda seen: _partitions_in_the_way(seen, stored, again)
-    )
+    """Build indexes that are in the catalog since the table was looked at, some of them `again`, by id."""
+    bring_up_to_date(looked.load_definitions(), executor, report, new=stored, again=again)
     for definition in stored:
-        Catalog(storage).change_state(definition.name, IndexState.READY, index_id=definition.id)
+        Catalog(looked.storage).change_state(definition.name, IndexState.READY, index_id=definition.id)
         report.indexes.append(definition.name)
 
 
-def _partitions_in_the_way(
-    state: IndexedState, stored: Sequence[IndexDefinition], again: Collection[str]
-) -> list[str]:
-    """The partitions that can't be added to."""
-    replaced: dict[str, None] = {}
-    for definition in stored:
-        shares = any(each.partition == definition.partition for each in state.ready())
-        is_left = definition.partition in state.view.state.shards
-        # What an earlier build or an index out of service left there is of nobody knows which slices. A
-        # shared partition is built anew with all who share it.
-        if is_left and (
-            not shares or definition.id in again or _overlaps_unmaintained(definition, stored, state)
-        ):
-            replaced.update(dict.fromkeys(partitions_of(definition, state)))
-    return list(replaced)
-
-
-def _overlaps_unmaintained(
-    definition: IndexDefinition, new: Sequence[IndexDefinition], state: IndexedState
-) -> bool:
-    """Whether entries of its columns are there that nobody has kept up."""
-    built = {each.id for each in new}
-    return any(
-        each.partition == definition.partition and set(each.source_fields) & set(definition.source_fields)
-        for each in state.definitions
-        if each.id not in built and each.state is not IndexState.READY
+def with_recorded_facts(
+    definition: IndexDefinition, state: IndexedState, executor: Executor
+) -> IndexDefinition:
+    """The definition with what is recorded of its columns and its expression now."""
+    found = replace(definition, source_types=tuple(map(str, state.types_of(definition).values())))
+    if definition.expression is None:
+        return found
+    noted = definition.meaning.settings if definition.meaning else None
+    facts = executor.describe_expression(
+        state.snapshot.schema, definition.expression, definition.options.get("time_zone"), noted
     )
+    _refuse_other_settings(definition, facts.meaning, state)
+    found = replace(found, expression_type=facts.type_text, meaning=facts.meaning)
+    return found.with_options({"time_zone": facts.time_zone})
 
 
-def drop(storage: Storage, name: str, *, if_exists: bool = False) -> JobReport:
-    """Take an index away: at once for new queries; those under way finish on files that stay a while."""
-    report = JobReport("drop", storage.uri)
-    mended_if_damaged(storage, lambda: _drop(storage, name, report, if_exists=if_exists), report.notes)
-    return report
-
-
-def _drop(storage: Storage, name: str, report: JobReport, *, if_exists: bool) -> None:
-    catalog, metadata_table = Catalog(storage), MetadataTable.of(storage)
-    found = catalog.load().find(name)
-    if found is None and if_exists:
-        report.notes.append(f"no index {name}")
-        return
-    definition = catalog.load().definition_of(name)
-    with report.phase("drop"):
-        # Before anything is changed: what can't be read or is written by others is found out here.
-        state = IndexedState.load(storage, metadata_table)
-        catalog.change_state(name, IndexState.DROPPING, index_id=definition.id)
-        try:
-            if definition.partition in state.view.state.shards:
-                _drop_entries(metadata_table, state, definition, report)
-        except Exception:
-            # No entry is gone yet: the commit takes them all. It may go on as it was.
-            with suppress(ConflictError, UserError):
-                catalog.put_back(definition, index_id=definition.id)
-            raise
-        catalog.remove(name, index_id=definition.id)
-    report.indexes = [name]
-
-
-def _drop_entries(
-    metadata_table: MetadataTable, state: IndexedState, definition: IndexDefinition, report: JobReport
-) -> None:
-    others = [
-        each
-        for each in state.definitions
-        if each.partition == definition.partition and each.id != definition.id
-    ]
-    if not others:
-        with metadata_table.begin(replaced=partitions_of(definition, state)) as transaction:
-            report.commit = transaction.commit(_snapshot_without(definition, transaction)).file_name
-        return
-    used = {column for each in others for column in each.source_fields}
-    ranges = [
-        KeyRange.prefix(encode_text(column) + SEPARATOR)
-        for column in definition.source_fields
-        if column not in used
-    ]
-    with metadata_table.begin() as transaction:
-        for partition in partitions_of(definition, state):
-            for piece in transaction.view.slices(partition):
-                gone = _keys_in(metadata_table, partition, piece.shard, ranges)
-                if len(gone):
-                    stat = transaction.writer.write_log(partition, piece.shard, deletes=gone)
-                    transaction.add([stat])
-                    report.entries_removed += stat.tombstones
-                    report.bytes_written += stat.size
-        report.commit = transaction.commit(_snapshot_without(definition, transaction)).file_name
-
-
-def _snapshot_without(definition: IndexDefinition, transaction: Transaction) -> dict[str, str]:
-    """What the commit describes, with one index less: a plan that still knows it must not ask it."""
-    snapshot = transaction.view.state.data_snapshot
-    left = files.describing_indexes(snapshot) - {definition.id}
-    noted = definitions_text(each for each in noted_definitions(snapshot) if each.key != definition.key)
-    return {**snapshot, files.INDEXES: ",".join(sorted(left)), files.DEFINITIONS: noted}
-
-
-def _keys_in(
-    metadata_table: MetadataTable, partition: str, shard: int, ranges: list[KeyRange]
-) -> pa.Array[Any]:
-    found = metadata_table.reader().lookup(partition, ranges, columns=[], shard=shard)
-    return found.column(KEY).combine_chunks()
+def _refuse_other_settings(definition: IndexDefinition, meaning: Meaning, state: IndexedState) -> None:
+    """All expressions of a table are computed in one pass, and some settings hold for all of a pass."""
+    for other in state.definitions:
+        if other.key == definition.key or other.meaning is None or other.meaning.settings == meaning.settings:
+            continue
+        names = sorted(dict({*other.meaning.settings} ^ {*meaning.settings}))
+        reason = (
+            f"index {other.name} was created with another {', '.join(names)}; set it alike in this session, "
+            f"or drop {other.name} and create both"
+        )
+        raise InvalidDefinitionError(name=definition.name, reason=reason)

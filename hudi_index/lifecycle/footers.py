@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hudi_index.kind_parts.protocol import EntryBuilder, FromFooters, IndexKind, SliceContext
-    from hudi_index.lifecycle.job import Job
+    from hudi_index.lifecycle.description import Description
     from hudi_index.table import FileSlice
     from hudi_index.table.footer import ColumnStatistics
 
@@ -52,15 +52,15 @@ FROM_ROWS = Known()
 """Nothing is known: all comes from rows."""
 
 
-def known_of(job: Job, piece: FileSlice | None, kinds: Sequence[IndexKind]) -> Known:
+def known_of(description: Description, piece: FileSlice | None, kinds: Sequence[IndexKind]) -> Known:
     """What the footer of a slice says for some kinds."""
     columns = [name for kind in kinds if kind.spec.answers_from_footers for name in kind.columns]
-    if piece is None or piece.log_files or not columns or job.expressions:
+    if piece is None or piece.log_files or not columns or description.expressions:
         return FROM_ROWS
-    if job.reader.choice_of(piece).reason is not None:
+    if description.reader.choice_of(piece).reason is not None:
         # Where columns are not found by their names in the file, the footer can't be read by name either.
         return FROM_ROWS
-    footer = job.reader.footer(piece)
+    footer = description.reader.footer(piece)
     return Known(footer.statistics(columns), footer.row_count)
 
 

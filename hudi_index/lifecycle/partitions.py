@@ -15,11 +15,11 @@ from hudi_index.kinds import summary_of
 from hudi_index.metadata_table import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from hudi_index.catalog import IndexDefinition
     from hudi_index.kinds import Summary
-    from hudi_index.lifecycle.job import Job
+    from hudi_index.lifecycle.description import Description
     from hudi_index.lifecycle.state import IndexedState
     from hudi_index.metadata_table import Transaction, WriteStat
 
@@ -33,10 +33,10 @@ def summary_partition(definition: IndexDefinition) -> str | None:
     return specs()[definition.spec.summary].folder
 
 
-def partitions_of(definition: IndexDefinition, state: IndexedState) -> list[str]:
+def partitions_of(definition: IndexDefinition, known: Collection[str]) -> list[str]:
     """The partitions with an index's entries, as far as they exist."""
     names = [definition.partition, summary_partition(definition)]
-    return [name for name in names if name is not None and name in state.view.state.shards]
+    return [name for name in names if name is not None and name in known]
 
 
 def summaries_of(
@@ -53,11 +53,14 @@ def summaries_of(
 
 
 def merge_partitions(
-    state: IndexedState, transaction: Transaction, job: Job, definitions: Sequence[IndexDefinition]
+    state: IndexedState,
+    transaction: Transaction,
+    description: Description,
+    definitions: Sequence[IndexDefinition],
 ) -> list[WriteStat]:
-    """Write the summaries of the partitions that the job touched, as they will be after its commit."""
-    paths = sorted({item.context.group.partition_path for item in job.items})
-    reader = Reader(job.writer.storage, transaction.preview())
+    """Write the summaries of the partitions that a build touched, as they will be after its commit."""
+    paths = sorted({item.context.group.partition_path for item in description.items})
+    reader = Reader(state.metadata_storage, transaction.preview())
     written = []
     for (source, target), summaries in summaries_of(definitions, state).items():
         ranges = [[each for path in paths for each in summary.source_ranges(path)] for summary in summaries]

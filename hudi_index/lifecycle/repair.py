@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING
 from hudi_index.catalog import Catalog, IndexState
 from hudi_index.errors import ConflictError, UserError
 from hudi_index.jobs import JobReport
-from hudi_index.lifecycle.create import build_anew, drop
+from hudi_index.lifecycle.create import build_anew, with_recorded_facts
+from hudi_index.lifecycle.drop import drop
 from hudi_index.lifecycle.executor import NeedsSparkError
-from hudi_index.lifecycle.maintain import described, maintain
+from hudi_index.lifecycle.maintain import maintain
 from hudi_index.lifecycle.mending import look, mend, sweep
 from hudi_index.lifecycle.state import IndexedState
 from hudi_index.metadata_table import MetadataTable
@@ -139,7 +140,7 @@ def _build(storage: Storage, executor: Executor, report: RepairReport) -> None:
             maintain(storage, executor, report)
     except NeedsSparkError as error:
         report.notes.append(str(error))
-    now = IndexedState.load(storage, metadata_table)
+    now = IndexedState.load(storage, metadata_table, known=state)
     for each in now.definitions:
         if each.state is not IndexState.READY:
             _take_out_of_building(storage, each, report)
@@ -155,7 +156,7 @@ def _hindrance(
 ) -> str | None:
     """Why an index can't be built here; None if it can."""
     try:
-        state.kind(described(definition, state, executor))
+        state.check_indexable(with_recorded_facts(definition, state, executor))
     except UserError as error:
         report.left[definition.name] = str(error)
         return str(error)

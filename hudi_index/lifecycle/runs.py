@@ -1,17 +1,19 @@
-"""Changes on their way from who makes them to who writes them: sorted runs in pieces.
+"""Changes on their way from who makes them to who writes them: short sorted runs.
 
 A task gathers the changes of its file groups, up to a number of bytes. Then it sorts those of each shard by
-key and hands them on in pieces of Arrow, each with its first key. Whoever brings the pieces together sorts
-pieces, not entries. The writer of a shard gets them in the order of their first keys and merges: an entry is
-in its final place as soon as a piece begins above it, so about one piece of each run is held at a time.
+key and hands them on in runs of Arrow, each with its first key. Whoever brings the runs together sorts runs,
+not entries. The writer of a shard gets them in the order of their first keys and merges: an entry is in its
+final place as soon as a run begins above it, so few runs are held at a time.
 
-A piece is bytes: its entries cost the shuffle nothing but their copy. They are compressed, since sorted keys
+A run is bytes: its entries cost the shuffle nothing but their copy. They are compressed, since sorted keys
 shrink to less than half, at less than it costs to carry them.
+
+What a task counts goes with its last run, which holds no entries. So counts go where the entries go: those
+of an attempt that failed are dropped with its runs, while an accumulator of Spark's would count them too.
 """
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass
@@ -28,17 +30,15 @@ from hudi_index.entries.words import sort_order
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["METRICS", "TARGET", "Changes", "Counts", "Piece", "merged", "pieces_of", "targets_of"]
+__all__ = ["TARGET", "Changes", "Counts", "Run", "merged", "runs_of", "take_counts", "targets_of"]
 
 TARGET = "target"
-METRICS = -1
-"""The target of a piece that only counts."""
 
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
 _GATHERED_BYTES = 64 * 1024 * 1024
-_PIECE_ROWS = 32_768
-_PIECE_BYTES = 1024 * 1024
-_MERGED_ROWS = 8 * _PIECE_ROWS
+_RUN_ROWS = 32_768
+_RUN_BYTES = 1024 * 1024
+_MERGED_ROWS = 8 * _RUN_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +49,29 @@ class Changes:
     rows: pa.Table
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Counts:
-    """What a report wants to know."""
+    """What a report wants to know. The stages of a task add to it as they go."""
 
-    amounts: dict[str, int]
+    rows_read: int = 0
+
+    def add(self, other: Counts) -> None:
+        """Add what somebody else counted."""
+        self.rows_read += other.rows_read
 
 
-class Piece(NamedTuple):
-    """Some changes of one shard, sorted by key. Pieces sort by shard and first key."""
+class Run(NamedTuple):
+    """Some changes of one shard, sorted by key. Runs sort by shard and first key."""
 
     target: int
     low: str
     data: bytes
+    rows_read: int = 0
+    """What its task counted, in the last run of a task, which holds nothing else."""
 
     @classmethod
-    def of(cls, target: int, entries: pa.Table) -> Piece:
-        """A piece of entries that are sorted."""
+    def of(cls, target: int, entries: pa.Table) -> Run:
+        """A run of entries that are sorted."""
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, entries.schema, options=_COMPRESSED) as writer:
             writer.write_table(entries)
@@ -78,25 +84,29 @@ class Piece(NamedTuple):
         return pa.ipc.open_stream(pa.py_buffer(self.data)).read_all()
 
 
-def pieces_of(changes: Iterable[Changes | Counts]) -> Iterator[Piece]:
-    """All changes in sorted pieces; counts are added up."""
+def runs_of(changes: Iterable[Changes], counts: Counts) -> Iterator[Run]:
+    """All changes of a task in sorted runs, and at last what it has counted until then."""
     gathered: dict[str, list[pa.Table]] = defaultdict(list)
-    held, total = 0, dict[str, int]()
+    held = 0
     for each in changes:
-        if isinstance(each, Counts):
-            for name, amount in each.amounts.items():
-                total[name] = total.get(name, 0) + amount
-            continue
         gathered[each.partition].append(each.rows)
         held += each.rows.nbytes
         if held >= _GATHERED_BYTES:
-            yield from _sorted_pieces(gathered)
+            yield from _sorted_runs(gathered)
             held = 0
-    yield from _sorted_pieces(gathered)
-    yield Piece(METRICS, "", json.dumps(total).encode())
+    yield from _sorted_runs(gathered)
+    yield Run(0, "", b"", counts.rows_read)
 
 
-def _sorted_pieces(gathered: dict[str, list[pa.Table]]) -> Iterator[Piece]:
+def take_counts(runs: Iterable[Run], counts: Counts) -> Iterator[Run]:
+    """The runs that hold entries; what their tasks counted is added to `counts`."""
+    for run in runs:
+        counts.rows_read += run.rows_read
+        if run.data:
+            yield run
+
+
+def _sorted_runs(gathered: dict[str, list[pa.Table]]) -> Iterator[Run]:
     while gathered:
         _, tables = gathered.popitem()
         rows = pa.concat_tables(tables).combine_chunks()
@@ -117,24 +127,24 @@ def _by_key(entries: pa.Table) -> pa.Table:
     return entries.take(pc.sort_indices(entries.column(KEY)))
 
 
-def _cut(target: int, entries: pa.Table) -> Iterator[Piece]:
-    step = max(1, min(_PIECE_ROWS, entries.num_rows * _PIECE_BYTES // max(1, entries.nbytes)))
+def _cut(target: int, entries: pa.Table) -> Iterator[Run]:
+    step = max(1, min(_RUN_ROWS, entries.num_rows * _RUN_BYTES // max(1, entries.nbytes)))
     for start in range(0, entries.num_rows, step):
-        yield Piece.of(target, entries.slice(start, step))
+        yield Run.of(target, entries.slice(start, step))
 
 
-def targets_of(pieces: Iterable[Piece]) -> Iterator[tuple[int, Iterator[Piece]]]:
-    """Sorted pieces target by target, to be consumed in order."""
-    return groupby(pieces, key=lambda piece: piece.target)
+def targets_of(runs: Iterable[Run]) -> Iterator[tuple[int, Iterator[Run]]]:
+    """Sorted runs target by target, to be consumed in order."""
+    return groupby(runs, key=lambda run: run.target)
 
 
-def merged(pieces: Iterable[Piece]) -> Iterator[pa.Table]:
-    """The entries of one target's pieces, which come by their first key, sorted by key."""
+def merged(runs: Iterable[Run]) -> Iterator[pa.Table]:
+    """The entries of one target's runs, which come by their first key, sorted by key."""
     waiting: list[pa.Table] = []
     rows, limit = 0, _MERGED_ROWS
-    for piece in pieces:
+    for run in runs:
         if rows >= limit:
-            final = [_split(table, piece.low) for table in waiting]
+            final = [_split(table, run.low) for table in waiting]
             waiting = [rest for _, rest in final if rest.num_rows]
             done = [begin for begin, _ in final if begin.num_rows]
             if done:
@@ -142,7 +152,7 @@ def merged(pieces: Iterable[Piece]) -> Iterator[pa.Table]:
             rows = sum(table.num_rows for table in waiting)
             # Where runs overlap so much that little gets its place, asking as often would only cost.
             limit = max(_MERGED_ROWS, 2 * rows)
-        waiting.append(piece.entries)
+        waiting.append(run.entries)
         rows += waiting[-1].num_rows
     if waiting:
         yield _by_key(pa.concat_tables(waiting))

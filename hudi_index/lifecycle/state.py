@@ -15,7 +15,7 @@ from hudi_index.coverage import files
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.errors import CorruptError, StaleExpressionError, UnknownColumnError
 from hudi_index.kinds import kind_of
-from hudi_index.lifecycle.job import Expression
+from hudi_index.lifecycle.description import Expression
 from hudi_index.metadata_table import MetadataTable, Reader
 from hudi_index.table import Snapshot, record_key_field
 from hudi_index.table.slices import parse_log_file
@@ -62,16 +62,51 @@ class IndexedState:
     view: View
 
     @classmethod
-    def load(cls, storage: Storage, metadata_table: MetadataTable, view: View | None = None) -> IndexedState:
-        """The state now, or with a view of the index metadata table that was taken before."""
+    def load(
+        cls,
+        storage: Storage,
+        metadata_table: MetadataTable,
+        view: View | None = None,
+        *,
+        known: IndexedState | None = None,
+    ) -> IndexedState:
+        """The state now.
+
+        Args:
+            storage: The table.
+            metadata_table: Its index metadata table.
+            view: A view of the index metadata table that was taken before.
+            known: An earlier state. The table is looked at all the same; what is found to be as it was is not
+                listed again.
+        """
         definitions = tuple(Catalog(storage).load())
-        return cls(storage, Snapshot.load(storage), definitions, view or metadata_table.view())
+        snapshot = Snapshot.load(storage, known=known.snapshot if known else None)
+        return cls(storage, snapshot, definitions, view or metadata_table.view())
+
+    def load_definitions(self) -> IndexedState:
+        """The same look at table and entries, with the catalog as it is now."""
+        return replace(self, definitions=tuple(Catalog(self.storage).load()))
+
+    @property
+    def metadata_storage(self) -> Storage:
+        """Where the index metadata table is."""
+        return self.storage.child(MetadataTable.folder)
+
+    @cached_property
+    def reader(self) -> Reader:
+        """Reads the entries of the state's view."""
+        return Reader(self.metadata_storage, self.view)
 
     @cached_property
     def indexed(self) -> IndexedSlices:
         """What `files` says."""
-        reader = Reader(self.storage.child(MetadataTable.folder), self.view)
-        return files.indexed_slices(reader.lookup(files.PARTITION, [KeyRange.all()], columns=[files.PAYLOAD]))
+        found = self.reader.lookup(files.PARTITION, [KeyRange.all()], columns=[files.PAYLOAD])
+        return files.indexed_slices(found)
+
+    @property
+    def instant(self) -> str | None:
+        """The latest instant of the table's snapshot; None if there is none."""
+        return self.snapshot.instant.requested_time if self.snapshot.instant else None
 
     @property
     def next_number(self) -> int:
@@ -87,19 +122,19 @@ class IndexedState:
         """The same state, knowing of more slices that hudi-rs refuses."""
         return replace(self, snapshot=self.snapshot.with_refused(refused))
 
-    def reads_as_before(self, piece: FileSlice) -> bool:
+    def reads_as_before(self, file_slice: FileSlice) -> bool:
         """Whether the files of an indexed slice, as far as they exist, still give the rows they gave.
 
         Readers leave out log records of commits that are not completed. A restore takes a commit back first
         and deletes its logs afterwards; in between the same files are read as fewer rows.
         """
         timeline = self.snapshot.timeline
-        if not piece.log_files:
+        if not file_slice.log_files:
             return True
         if self.snapshot.config.version < 8:
             # Their logs do not name the commits in them.
             return not timeline.has_removed_since(self.view.state.data_snapshot.get("completed_time", ""))
-        logs = (parse_log_file(name, 0) for name in piece.log_files)
+        logs = (parse_log_file(name, 0) for name in file_slice.log_files)
         return all(log is not None and timeline.is_completed(log.instant) for log in logs)
 
     @property
@@ -152,6 +187,10 @@ class IndexedState:
             types = {definition.expression: value}
         config = self.snapshot.config
         return kind_of(definition, types, config.ordering_fields, record_key_field=record_key_field(config))
+
+    def check_indexable(self, definition: IndexDefinition) -> None:
+        """Refuse what can't be indexed. Raises UnknownColumnError, UnsupportedTypeError."""
+        self.kind(definition)
 
     def expressions(self, definitions: Iterable[IndexDefinition]) -> tuple[Expression, ...]:
         """What Spark has to compute for these indexes."""

@@ -2,7 +2,7 @@
 
 Changes are Arrow tables of one partition each, one row per entry that is new, different or gone:
 
-    target     which shard, by its place in the job's list
+    target     which shard, by its place in the description's list
     key, type, the partition's payloads, _hoodie_is_deleted      as in the index metadata table
 
 Between the two steps somebody (Spark, or a list) brings the changes of one shard together, sorted by key, as
@@ -12,7 +12,7 @@ Between the two steps somebody (Spark, or a list) brings the changes of one shar
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
     from hudi_index.coverage.files import IndexedSlice
     from hudi_index.kind_parts.protocol import IndexKind, SliceContext
-    from hudi_index.lifecycle.job import Job, WorkItem
+    from hudi_index.lifecycle.build import Build
+    from hudi_index.lifecycle.description import Description, WorkItem
     from hudi_index.metadata_table import FileSlice as MetadataSlice
     from hudi_index.table import FileSlice
 
@@ -41,6 +42,7 @@ __all__ = [
     "Described",
     "ItemPlan",
     "NoteFault",
+    "TaskNotes",
     "all_changes",
     "as_changes",
     "changes_of",
@@ -58,13 +60,22 @@ NoteFault: TypeAlias = "Callable[[HudiIndexError], object]"
 """Takes in why a file group could not be described."""
 
 
-def changes_schema(job: Job, partition: str) -> pa.Schema:
+def changes_schema(description: Description, partition: str) -> pa.Schema:
     """The schema of a partition's changes: only payloads that its kinds write."""
-    kinds = (kind for kind in (*job.kept_kinds, *job.new_kinds) if kind.partition == partition)
+    kinds = (kind for kind in description.kinds if kind.partition == partition)
     used = {files.PAYLOAD} if partition == files.PARTITION else {n for kind in kinds for n in kind.payloads}
     names = [KEY, TYPE, *(name for name in PAYLOADS if name in used), DELETED]
     leading: list[pa.Field[Any]] = [pa.field(TARGET, pa.int32())]
     return pa.schema([*leading, *(ENTRY_SCHEMA.field(name) for name in names)])
+
+
+@dataclass
+class TaskNotes:
+    """What the stages of one task note beside the entries."""
+
+    counts: Counts = field(default_factory=Counts)
+    covered: list[IndexedSlice] = field(default_factory=list)
+    """The slices that were described, to be noted in `files`."""
 
 
 class Described(NamedTuple):
@@ -81,41 +92,35 @@ class Described(NamedTuple):
 
 
 def as_changes(
-    job: Job, described: Iterable[Described | Counts | IndexedSlice]
-) -> Iterator[Changes | Counts]:
-    """Entries with their targets and their partition's schema; so is what is to be noted in `files`.
+    description: Description, described: Iterable[Described], notes: TaskNotes
+) -> Iterator[Changes]:
+    """Entries with their targets and their partition's schema; at last those that note what is covered.
 
     Those of many file groups together, up to some bytes: a call costs more than an entry.
     """
-    schema_of = cache(partial(changes_schema, job))
-    tails = {kind.partition: kind.key_tail for kind in (*job.kept_kinds, *job.new_kinds)}
-    noted: list[IndexedSlice] = []
+    schema_of = cache(partial(changes_schema, description))
+    tails = {kind.partition: kind.key_tail for kind in description.kinds}
     held: dict[tuple[str, bool, tuple[str, ...]], list[pa.Table]] = defaultdict(list)
     size = 0
 
     def released() -> Iterator[Changes]:
         for (partition, is_deleted, _), tables in held.items():
             entries = pa.concat_tables(tables).combine_chunks()
-            places = job.places[partition]
+            places = description.places[partition]
             targets = _targets(entries.column(KEY), *places, tails.get(partition, 0))
             yield Changes(partition, _changed(schema_of(partition), entries, targets, is_deleted=is_deleted))
         held.clear()
 
     for each in described:
-        if isinstance(each, Counts):
-            yield each
-        elif isinstance(each, Described):
-            if each.entries.num_rows:
-                shape = (each.partition, each.is_deleted, tuple(each.entries.column_names))
-                held[shape].append(each.entries)
-                size += each.entries.nbytes
-            if size >= _BYTES_TOGETHER:
-                yield from released()
-                size = 0
-        else:
-            noted.append(each)
-    if noted:
-        entries = files.entries_of(noted)
+        if each.entries.num_rows:
+            shape = (each.partition, each.is_deleted, tuple(each.entries.column_names))
+            held[shape].append(each.entries)
+            size += each.entries.nbytes
+        if size >= _BYTES_TOGETHER:
+            yield from released()
+            size = 0
+    if notes.covered:
+        entries = files.entries_of(notes.covered)
         held[files.PARTITION, False, tuple(entries.column_names)].append(entries)
     yield from released()
 
@@ -157,15 +162,15 @@ class ItemPlan:
     """Described as it is, all entries new."""
 
     @classmethod
-    def of(cls, job: Job, item: WorkItem) -> ItemPlan:
-        """The plan for an item of a job."""
+    def of(cls, description: Description, item: WorkItem) -> ItemPlan:
+        """The plan for an item."""
         if not item.is_changed:
-            return cls((), (), job.new_kinds)
+            return cls((), (), description.new_kinds)
         if item.after is None:
-            return cls((), () if item.is_lost else job.kept_kinds, ())
+            return cls((), () if item.is_lost else description.kept_kinds, ())
         if item.before is None or item.is_lost:
-            return cls((), (), (*job.kept_kinds, *job.new_kinds))
-        return cls(job.kept_kinds, (), job.new_kinds)
+            return cls((), (), description.kinds)
+        return cls(description.kept_kinds, (), description.new_kinds)
 
     @property
     def kinds_before(self) -> tuple[IndexKind, ...]:
@@ -178,41 +183,46 @@ class ItemPlan:
         return (*self.built, *self.diffed)
 
 
-def rows_before(job: Job, item: WorkItem) -> Iterator[pa.RecordBatch]:
+def rows_before(description: Description, item: WorkItem) -> Iterator[pa.RecordBatch]:
     """The rows as they were, as far as anybody wants them."""
-    return _rows(job, item.before, ItemPlan.of(job, item).kinds_before)
+    return _rows(description, item.before, ItemPlan.of(description, item).kinds_before)
 
 
-def rows_after(job: Job, item: WorkItem) -> Iterator[pa.RecordBatch]:
+def rows_after(description: Description, item: WorkItem) -> Iterator[pa.RecordBatch]:
     """The rows as they are."""
-    return _rows(job, item.after, ItemPlan.of(job, item).kinds_after, is_counted=True)
+    return _rows(description, item.after, ItemPlan.of(description, item).kinds_after, is_counted=True)
 
 
 def _rows(
-    job: Job, piece: FileSlice | None, kinds: Sequence[IndexKind], *, is_counted: bool = False
+    description: Description,
+    file_slice: FileSlice | None,
+    kinds: Sequence[IndexKind],
+    *,
+    is_counted: bool = False,
 ) -> Iterator[pa.RecordBatch]:
-    if piece is None or not (kinds or is_counted):
+    if file_slice is None or not (kinds or is_counted):
         return iter(())
-    return job.reader.rows(piece, job.columns_to_read(kinds)).batches()
+    return description.reader.rows(file_slice, description.columns_to_read(kinds)).batches()
 
 
 def changes_of(
-    job: Job,
+    description: Description,
     item: WorkItem,
     before: Iterable[pa.RecordBatch],
     after: Iterable[pa.RecordBatch],
+    notes: TaskNotes,
     known_before: Known = FROM_ROWS,
     known_after: Known = FROM_ROWS,
-) -> Iterator[Described | Counts | IndexedSlice]:
+) -> Iterator[Described]:
     """The changes that one file group needs; each of its two states is read once, for all kinds.
 
     A file group of up to `rows_at_once` rows is compared here. Of a larger one all that was is sent as
     removed, with its content, and all that is as added; the write stage, which gets both side by side, drops
     what is equal. So entries of no more than that many rows are held, apart from kinds that sum rows up.
     """
-    plan = ItemPlan.of(job, item)
+    plan = ItemPlan.of(description, item)
     compared = _Compared(plan.diffed)
-    counted, limit = _Counted(), job.rows_at_once
+    counted, limit = _Counted(), description.rows_at_once
     for place, entries in _described(
         plan.kinds_before, item.context, counted.through(before), limit, known_before
     ):
@@ -231,10 +241,17 @@ def changes_of(
             is_large = counted.rows - seen > limit
             yield from compared.take(place - len(plan.built), new=entries, is_large=is_large)
     yield from compared.finish()
-    if item.is_changed:
+    if item.after is None:
+        group = item.context.group
+        yield Described.gone(
+            files.PARTITION, pa.array([owner_suffix(group.partition_path, group.file_id)], pa.string())
+        )
+    elif item.is_changed:
         rows = counted.rows - seen if known_after.row_count is None else known_after.row_count
-        yield _files_change(job, item, rows)
-    yield Counts({"rows_read": counted.rows})
+        number, schema_id = item.context.number, description.schema_id
+        covered = files.IndexedSlice.of(item.after, number=number, row_count=rows, schema_id=schema_id)
+        notes.covered.append(covered)
+    notes.counts.rows_read += counted.rows
 
 
 class _Compared:
@@ -300,35 +317,39 @@ def _described(
             yield place, entries
 
 
-def item_changes(job: Job, item: WorkItem) -> Iterator[Described | Counts | IndexedSlice]:
+def item_changes(description: Description, item: WorkItem, notes: TaskNotes) -> Iterator[Described]:
     """The changes that one file group needs, its rows read here, as far as footers don't tell."""
-    plan = ItemPlan.of(job, item)
-    before = known_of(job, item.before, plan.kinds_before)
-    after = known_of(job, item.after, plan.kinds_after)
+    plan = ItemPlan.of(description, item)
+    before = known_of(description, item.before, plan.kinds_before)
+    after = known_of(description, item.after, plan.kinds_after)
+    is_counted = after.row_count is None
     return changes_of(
-        job,
+        description,
         item,
-        _rows(job, item.before, before.of_rows(plan.kinds_before)),
-        _rows(job, item.after, after.of_rows(plan.kinds_after), is_counted=after.row_count is None),
+        _rows(description, item.before, before.of_rows(plan.kinds_before)),
+        _rows(description, item.after, after.of_rows(plan.kinds_after), is_counted=is_counted),
+        notes,
         before,
         after,
     )
 
 
-def all_changes(job: Job, items: Iterable[WorkItem], note: NoteFault) -> Iterator[Changes | Counts]:
+def all_changes(
+    description: Description, items: Iterable[WorkItem], notes: TaskNotes, note_fault: NoteFault
+) -> Iterator[Changes]:
     """The changes that several file groups need; what can't be read is noted, and others go on.
 
     A file group that is noted may have given a part of its changes: no outcome of that run counts.
     """
 
-    def described() -> Iterator[Described | Counts | IndexedSlice]:
+    def described() -> Iterator[Described]:
         for item in items:
             try:
-                yield from item_changes(job, item)
+                yield from item_changes(description, item, notes)
             except HudiIndexError as error:
-                note(error)
+                note_fault(error)
 
-    return as_changes(job, described())
+    return as_changes(description, described(), notes)
 
 
 @dataclass
@@ -341,30 +362,23 @@ class _Counted:
             yield batch
 
 
-def _files_change(job: Job, item: WorkItem, rows: int) -> Described | IndexedSlice:
-    if item.after is not None:
-        number = item.context.number
-        return files.IndexedSlice.of(item.after, number=number, row_count=rows, schema_id=job.schema_id)
-    group = item.context.group
-    gone: pa.Array[Any] = pa.array([owner_suffix(group.partition_path, group.file_id)], pa.string())
-    return Described.gone(files.PARTITION, gone)
-
-
-def purge_of(job: Job, place: int, piece: MetadataSlice) -> Iterator[Changes | Counts]:
+def purge_of(build: Build, place: int, shard_slice: MetadataSlice) -> Iterator[Changes]:
     """Removes a shard's entries of owners whose old slice is not read; their present ones come anew."""
-    return as_changes(job, _purged(job, place, piece))
+    return as_changes(build.description, _purged(build, place, shard_slice), TaskNotes())
 
 
-def _purged(job: Job, place: int, piece: MetadataSlice) -> Iterator[Described]:
-    partition = job.targets[place].partition
-    kinds = [kind for kind in job.kept_kinds if kind.partition == partition]
-    suffixes = {kind.owner_suffix(item.context) for kind in kinds for item in job.items if item.is_lost}
+def _purged(build: Build, place: int, shard_slice: MetadataSlice) -> Iterator[Described]:
+    description = build.description
+    partition = description.targets[place].partition
+    kinds = [kind for kind in description.kept_kinds if kind.partition == partition]
+    lost = [item.context for item in description.items if item.is_lost]
+    suffixes = {kind.owner_suffix(context) for kind in kinds for context in lost}
     if not suffixes:
         return
     # A kind's suffixes have one number of parts, so a key's own is found without trying them all.
     parts = next(iter(suffixes)).count(SEPARATOR)
-    payloads = [name for name in changes_schema(job, partition).names if name in PAYLOADS]
-    for table in merged_slice(job.writer.storage, piece, [TYPE, *payloads]):
+    payloads = [name for name in changes_schema(description, partition).names if name in PAYLOADS]
+    for table in merged_slice(build.writer.storage, shard_slice, [TYPE, *payloads]):
         keys = table.column(KEY).to_pylist()
         mine = [SEPARATOR + SEPARATOR.join(str(key).rsplit(SEPARATOR, parts)[1:]) in suffixes for key in keys]
         yield Described(partition, table.filter(pa.array(mine, pa.bool_())), is_deleted=True)

@@ -9,6 +9,7 @@ Held are what is being merged and the compressed log.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -21,32 +22,58 @@ from hudi_index.entries.schema import DELETED, KEY
 from hudi_index.entries.sorted import is_as_before
 from hudi_index.kind_parts.diff import differ
 from hudi_index.kind_specs import specs
+from hudi_index.lifecycle.runs import Counts, merged, take_counts, targets_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     import numpy.typing as npt
 
-    from hudi_index.lifecycle.job import Target
+    from hudi_index.lifecycle.build import Build
+    from hudi_index.lifecycle.description import Target
+    from hudi_index.lifecycle.runs import Run
     from hudi_index.metadata_table import ShardWriter, WriteStat
 
-__all__ = ["surviving_changes", "write_changes"]
+__all__ = ["TaskResult", "surviving_changes", "write_changes", "write_runs"]
+
+
+@dataclass
+class TaskResult:
+    """What a task has written, or several together, and what they have counted."""
+
+    stats: list[WriteStat] = field(default_factory=list)
+    counts: Counts = field(default_factory=Counts)
+
+    def add(self, other: TaskResult) -> None:
+        """Add the result of another task."""
+        self.stats += other.stats
+        self.counts.add(other.counts)
+
+
+def write_runs(build: Build, runs: Iterable[Run], *, write_token: str) -> TaskResult:
+    """Write sorted runs of changes, a file for each target that has any."""
+    result = TaskResult()
+    for place, of_target in targets_of(take_counts(runs, result.counts)):
+        target = build.description.targets[place]
+        written = write_changes(build.writer, target, merged(of_target), write_token=write_token)
+        if written:
+            result.stats.append(written)
+    return result
 
 
 def write_changes(
     writer: ShardWriter, target: Target, changes: Iterable[pa.Table], *, write_token: str
 ) -> WriteStat | None:
     """Write one shard's changes; None if nothing is left to write."""
-    kept = surviving_changes(changes)
+    surviving = surviving_changes(changes)
+    first = next(surviving, None)
+    if first is None:
+        return None
+    kept = chain([first], surviving)
     if target.is_new:
         entries = (table.drop_columns([DELETED]) for table in kept)
         return writer.write_base(target.partition, target.shard, entries, write_token=write_token)
-    first = next(kept, None)
-    if first is None:
-        return None
-    return writer.write_sorted_log(
-        target.partition, target.shard, chain([first], kept), write_token=write_token
-    )
+    return writer.write_sorted_log(target.partition, target.shard, kept, write_token=write_token)
 
 
 def surviving_changes(changes: Iterable[pa.Table]) -> Iterator[pa.Table]:

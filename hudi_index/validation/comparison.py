@@ -100,22 +100,22 @@ def compare_entries(work: ContentWork, *, limit: int) -> Comparison:
     Raises:
         NeedsSparkError: an index over an expression, which Spark computes.
     """
-    for expression in work.job.expressions:
+    for expression in work.description.expressions:
         raise NeedsSparkError.of_expression(expression.sql)
     found = Comparison()
     stored: dict[tuple[int, str, str], list[str]] = {}
     rebuilt: dict[tuple[int, str, str], str] = {}
-    for place, piece in work.pieces.items():
-        for row in _listed(stored_rows(work, place, piece), found):
+    for place, shard_slice in work.shards.items():
+        for row in _listed(stored_rows(work, place, shard_slice), found):
             stored.setdefault((row[TARGET], row[LABEL], row[KEY]), []).append(row[CONTENT])
-    for item in work.job.items:
+    for item in work.description.items:
         for row in _listed(rebuilt_rows(work, item), found):
             rebuilt[row[TARGET], row[LABEL], row[KEY]] = row[CONTENT]
     for target, label, key in sorted({*stored, *rebuilt}):
         one, other = stored.get((target, label, key), []), rebuilt.get((target, label, key))
         what = difference_of(len(one), one[0] if one else None, other)
         if what is not None:
-            shard = work.job.targets[target]
+            shard = work.description.targets[target]
             difference = EntryDifference(
                 shard.partition, shard.shard, label, key, what, one[0] if one else None, other
             )

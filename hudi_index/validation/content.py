@@ -24,9 +24,8 @@ from hudi_index.entries.schema import KEY
 from hudi_index.errors import CorruptError
 from hudi_index.kind_specs import Sharing
 from hudi_index.kinds import SliceContext
-from hudi_index.lifecycle.job import Job, Target, WorkItem
+from hudi_index.lifecycle.description import Description, Target, WorkItem
 from hudi_index.lifecycle.partitions import summaries_of, summary_partition
-from hudi_index.metadata_table import MetadataTable, Reader, ShardWriter
 from hudi_index.table import FileSlice
 from hudi_index.validation.comparison import EntryDifference, difference_of
 from hudi_index.validation.entries import ContentWork, content_of
@@ -67,13 +66,9 @@ class ContentPlan:
         """All described slices that can still be read, or a sample of them."""
         found = cls(state, definitions, gone=set(gone))
         described = {group: FileSlice.of_identity(known.identity) for group, known in state.indexed.items()}
-        readable = [
-            group
-            for group, piece in described.items()
-            # What the table lists as it is now is there; only the rest is worth a look at the storage.
-            if not found._is_current(piece)
-        ]
-        found.gone.update(state.snapshot.reader.losses([described[group] for group in readable]))
+        # What the table lists as it is now is there; only the rest is worth a look at the storage.
+        outdated = [file_slice for file_slice in described.values() if not found._is_current(file_slice)]
+        found.gone.update(state.snapshot.reader.losses(outdated))
         groups = sorted(group for group in described if group not in found.gone)
         if sample is not None and sample < len(groups):
             found.is_sample = True
@@ -97,31 +92,38 @@ class ContentPlan:
             for name in sorted(partitions)
             for shard in range(shards.get(name, 1))
         )
-        job = Job(
+        description = Description(
             reader=state.snapshot.reader,
-            writer=ShardWriter(state.storage.child(MetadataTable.folder), "", {}),
             kept_kinds=(),
             new_kinds=kinds,
             items=tuple(
-                WorkItem(SliceContext(group, state.indexed[group].number), None, piece)
-                for group, piece in self.chosen.items()
+                WorkItem(SliceContext(group, state.indexed[group].number), None, file_slice)
+                for group, file_slice in self.chosen.items()
             ),
             targets=targets,
             expressions=state.expressions(self.definitions),
-            instant=state.snapshot.instant.requested_time if state.snapshot.instant else None,
+            instant=state.instant,
         )
-        pieces = {
-            place: piece
+        stored = {
+            place: shard_slice
             for place, target in enumerate(targets)
-            if (piece := state.view.partitions.get(target.partition, {}).get(target.shard))
+            if (shard_slice := state.view.partitions.get(target.partition, {}).get(target.shard))
         }
         only = self._ends(kinds, self.chosen) if self.is_sample else None
-        outdated = frozenset(group for group, piece in self.chosen.items() if not self._is_current(piece))
-        return ContentWork(job, pieces, only, self._ends(kinds, self.gone), self._foreign(), outdated)
+        outdated = frozenset(group for group, each in self.chosen.items() if not self._is_current(each))
+        return ContentWork(
+            description,
+            state.metadata_storage,
+            stored,
+            only,
+            self._ends(kinds, self.gone),
+            self._foreign(),
+            outdated,
+        )
 
-    def _is_current(self, piece: FileSlice) -> bool:
-        now = self.state.snapshot.groups.get(piece.group)
-        return now is not None and now.identity == piece.identity
+    def _is_current(self, file_slice: FileSlice) -> bool:
+        now = self.state.snapshot.groups.get(file_slice.group)
+        return now is not None and now.identity == file_slice.identity
 
     def _ends(self, kinds: Sequence[Any], groups: Collection[FileGroupId]) -> dict[str, frozenset[str]]:
         """How the keys of some file groups end, by partition."""
@@ -153,7 +155,7 @@ def files_keys(state: IndexedState, groups: Collection[FileGroupId]) -> frozense
 def compare_summaries(plan: ContentPlan, found: Comparison, *, limit: int) -> None:
     """Compare what is stored of partitions with what the indexes' entries give; adds to `found`."""
     state = plan.state
-    reader = Reader(state.storage.child(MetadataTable.folder), state.view)
+    reader = state.reader
     paths = sorted({group.partition_path for group in plan.chosen}) if plan.is_sample else None
     for (source, target), summaries in summaries_of(plan.definitions, state).items():
         if target not in state.view.state.shards:

@@ -1,7 +1,7 @@
 """Entries as rows to compare: those that are stored, and those that the slices would give now.
 
     side       STORED, REBUILT, or NOTE for a row that only tells something (its key is JSON)
-    target     the shard, by its place in the job's list: an entry in another shard is not found by look-ups
+    target     the shard, by its place in the description: an entry in another shard is not found by look-ups
     label      the first part of the key where several indexes share a partition, else empty
     key        as in the index metadata table
     content    type and payload, all of them, as one text; bytes as their digest
@@ -25,23 +25,25 @@ from hudi_index.entries import SEPARATOR
 from hudi_index.entries.schema import KEY, PAYLOADS, TYPE
 from hudi_index.errors import CorruptError, MissingSliceFileError
 from hudi_index.kinds import SliceContext
-from hudi_index.lifecycle.runs import METRICS, TARGET, Counts
-from hudi_index.lifecycle.tasks import as_changes, changes_of, rows_after
+from hudi_index.lifecycle.runs import TARGET, Counts, take_counts
+from hudi_index.lifecycle.tasks import TaskNotes, as_changes, changes_of, rows_after
 from hudi_index.metadata_table.reader import merged_slice
 from hudi_index.table import FileGroupId
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from hudi_index.lifecycle.job import Job, WorkItem
-    from hudi_index.lifecycle.runs import Piece
+    from hudi_index.lifecycle.description import Description, WorkItem
+    from hudi_index.lifecycle.runs import Run
     from hudi_index.metadata_table import FileSlice as MetadataSlice
+    from hudi_index.storage import Storage
     from hudi_index.table import SliceIdentity
 
 __all__ = [
     "CONTENT",
     "LABEL",
     "NOTE",
+    "NO_SHARD",
     "REBUILT",
     "ROWS",
     "SIDE",
@@ -56,6 +58,8 @@ __all__ = [
 
 SIDE, LABEL, CONTENT = "side", "label", "content"
 STORED, REBUILT, NOTE = 0, 1, -1
+NO_SHARD = -1
+"""The target of a NOTE."""
 _FIELDS: list[pa.Field[Any]] = [
     pa.field(SIDE, pa.int32()),
     pa.field(TARGET, pa.int32()),
@@ -73,10 +77,11 @@ _NOTED = {(files.PAYLOAD, name) for name in ("baseFileSize", "instantTime", "sch
 class ContentWork:
     """What is to be compared. Plain and picklable."""
 
-    job: Job
-    """Builds all checked indexes from nothing for its items; is never written."""
-    pieces: Mapping[int, MetadataSlice]
-    """The stored shards, by place in the job's targets."""
+    description: Description
+    """Describes its items from nothing, for all checked indexes."""
+    metadata_storage: Storage
+    shards: Mapping[int, MetadataSlice]
+    """The stored shards, by place in the description's targets."""
     only: Mapping[str, frozenset[str]] | None
     """By partition the key ends of the only owners to compare; None for all."""
     without: Mapping[str, frozenset[str]]
@@ -88,53 +93,55 @@ class ContentWork:
 
     def with_refused(self, refused: Mapping[SliceIdentity, str]) -> ContentWork:
         """The same, knowing of more slices that hudi-rs refuses."""
-        reader = self.job.reader
+        reader = self.description.reader
         reader = replace(reader, refused={**reader.refused, **refused})
-        return replace(self, job=replace(self.job, reader=reader))
+        return replace(self, description=replace(self.description, reader=reader))
+
+    def without_items(self) -> ContentWork:
+        """What every task needs; items and shards travel to the tasks that they are for."""
+        return replace(self, description=self.description.without_items(), shards={})
 
 
 def rebuilt_rows(work: ContentWork, item: WorkItem) -> Iterator[pa.RecordBatch]:
     """The entries that a file group's slice gives now."""
     try:
         # From the rows alone: what footers say was taken for true when the entries were made.
-        changes = changes_of(work.job, item, iter(()), rows_after(work.job, item))
-        for each in as_changes(work.job, changes):
-            if isinstance(each, Counts):
-                yield from _notes([each.amounts])
-            else:
-                yield from rows_of(work, REBUILT, each.rows)
+        description, notes = work.description, TaskNotes()
+        changes = changes_of(description, item, iter(()), rows_after(description, item), notes)
+        for each in as_changes(description, changes, notes):
+            yield from rows_of(work, REBUILT, each.rows)
+        yield _note(rows_read=notes.counts.rows_read)
     except MissingSliceFileError as error:
         group = item.context.group
-        yield from _notes([{"gone": [group.partition_path, group.file_id], "reason": str(error)}])
+        yield _note(gone=[group.partition_path, group.file_id], reason=str(error))
 
 
-def rebuilt_rows_of(work: ContentWork, pieces: Iterable[Piece]) -> Iterator[pa.RecordBatch]:
-    """The same, of pieces of changes of any number of file groups that somebody else made."""
-    for piece in pieces:
-        if piece.target == METRICS:
-            yield from _notes([json.loads(piece.data)])
-        else:
-            entries = piece.entries
-            target = pa.repeat(pa.scalar(piece.target, pa.int32()), entries.num_rows)
-            yield from rows_of(work, REBUILT, entries.append_column(TARGET, target))
+def rebuilt_rows_of(work: ContentWork, runs: Iterable[Run]) -> Iterator[pa.RecordBatch]:
+    """The same, of runs of changes of any number of file groups that somebody else made."""
+    counts = Counts()
+    for run in take_counts(runs, counts):
+        entries = run.entries
+        target = pa.repeat(pa.scalar(run.target, pa.int32()), entries.num_rows)
+        yield from rows_of(work, REBUILT, entries.append_column(TARGET, target))
+    yield _note(rows_read=counts.rows_read)
 
 
-def stored_rows(work: ContentWork, place: int, piece: MetadataSlice) -> Iterator[pa.RecordBatch]:
+def stored_rows(work: ContentWork, place: int, shard_slice: MetadataSlice) -> Iterator[pa.RecordBatch]:
     """The entries that a shard holds, as far as they are to be compared."""
-    partition = work.job.targets[place].partition
+    partition = work.description.targets[place].partition
     try:
-        for table in merged_slice(work.job.writer.storage, piece):
+        for table in merged_slice(work.metadata_storage, shard_slice):
             chosen = _chosen(work, partition, table)
             target = pa.repeat(pa.scalar(place, pa.int32()), chosen.num_rows)
             yield from rows_of(work, STORED, chosen.append_column(TARGET, target))
-            yield from _notes([{"entries": chosen.num_rows}])
+            yield _note(entries=chosen.num_rows)
     except CorruptError as error:
-        yield from _notes([{"unreadable": partition, "reason": str(error)}])
+        yield _note(unreadable=partition, reason=str(error))
 
 
-def _notes(notes: Iterable[Mapping[str, Any]]) -> Iterator[pa.RecordBatch]:
-    rows = [{SIDE: NOTE, TARGET: METRICS, LABEL: "", KEY: json.dumps(note)} for note in notes]
-    yield pa.RecordBatch.from_pylist(rows, schema=ROWS)
+def _note(**facts: Any) -> pa.RecordBatch:
+    row = {SIDE: NOTE, TARGET: NO_SHARD, LABEL: "", KEY: json.dumps(facts)}
+    return pa.RecordBatch.from_pylist([row], schema=ROWS)
 
 
 def _chosen(work: ContentWork, partition: str, table: pa.Table) -> pa.Table:
@@ -156,7 +163,7 @@ def _owners(partition: str, table: pa.Table, work: ContentWork) -> Any:
     keys: Any = table.column(KEY).combine_chunks()
     if partition == files.PARTITION:
         return keys
-    kind = next(each for each in work.job.new_kinds if each.partition == partition)
+    kind = next(each for each in work.description.new_kinds if each.partition == partition)
     parts = kind.owner_suffix(_ANYBODY).count(SEPARATOR)
     return pc.replace_substring_regex(keys, rf"\A.*?((?:\$[^$]*){{{parts}}})\z", r"\1")
 
@@ -174,7 +181,7 @@ def rows_of(work: ContentWork, side: int, table: pa.Table) -> Iterator[pa.Record
     if not table.num_rows:
         return
     keys, targets = table.column(KEY).combine_chunks(), table.column(TARGET).combine_chunks()
-    partition = work.job.targets[targets[0].as_py()].partition
+    partition = work.description.targets[targets[0].as_py()].partition
     is_shared = partition in work.labels
     columns: list[Any] = [
         pa.repeat(pa.scalar(side, pa.int32()), table.num_rows),
@@ -189,7 +196,7 @@ def rows_of(work: ContentWork, side: int, table: pa.Table) -> Iterator[pa.Record
 def _payloads(work: ContentWork, partition: str) -> list[str]:
     if partition == files.PARTITION:
         return [files.PAYLOAD]
-    kinds = work.job.new_kinds
+    kinds = work.description.new_kinds
     # What is derived, as partition_stats is, has the payload of another partition's kind.
     mine = [kind for kind in kinds if kind.partition == partition] or kinds
     used = {name for kind in mine for name in kind.payloads}

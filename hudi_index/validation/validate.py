@@ -15,7 +15,7 @@ from hudi_index.entries.ranges import KeyRange
 from hudi_index.errors import CorruptError
 from hudi_index.gate import check_condition, check_query
 from hudi_index.lifecycle.state import IndexedState
-from hudi_index.metadata_table import MetadataTable, Reader
+from hudi_index.metadata_table import MetadataTable
 from hudi_index.table import RECORD_KEY
 from hudi_index.table.types import spark_type
 from hudi_index.validation.content import ContentPlan, blamed, compare_summaries
@@ -131,8 +131,7 @@ class _Validation:
         state = IndexedState.load(self._storage, self._metadata_table)
         self._state = state
         self._definitions = [each for each in state.definitions if self._is_wanted(each)]
-        latest = state.snapshot.instant
-        self._report.instant = latest.requested_time if latest else None
+        self._report.instant = state.instant
         for each in state.definitions:
             if each.state is not IndexState.READY:
                 why = f": {each.reason}" if each.reason else ""
@@ -166,7 +165,7 @@ class _Validation:
         plan, found = self._compared(self._checkable())
         if found.counts or found.unreadable:
             # An index that was dropped or built anew between two looks is no evidence: look again.
-            self._state = IndexedState.load(self._storage, self._metadata_table)
+            self._state = IndexedState.load(self._storage, self._metadata_table, known=self._state)
             ids = {each.id for each in self._definitions}
             self._definitions = [each for each in self._known_state.ready() if each.id in ids]
             plan, found = self._compared(self._checkable())
@@ -350,8 +349,7 @@ def within_budget(
 
 def coverage_faults(state: IndexedState) -> list[str]:
     """What contradicts itself in `files`."""
-    reader = Reader(state.storage.child(MetadataTable.folder), state.view)
-    entries = reader.lookup(files.PARTITION, [KeyRange.all()], columns=[files.PAYLOAD])
+    entries = state.reader.lookup(files.PARTITION, [KeyRange.all()], columns=[files.PAYLOAD])
     known = files.indexed_slices(entries)
     named = files.entries_of(replace(each) for each in known.values()).column("key").to_pylist()
     found = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,7 +14,8 @@ from hudi_index.entries.schema import ENTRY_SCHEMA, KEY, PAYLOADS, TYPE
 from hudi_index.jobs import JobReport
 from hudi_index.kind_parts.protocol import SliceContext
 from hudi_index.kinds import summary_of
-from hudi_index.lifecycle.maintain import bring_up_to_date, described
+from hudi_index.lifecycle.create import with_recorded_facts
+from hudi_index.lifecycle.maintain import bring_up_to_date
 from hudi_index.lifecycle.state import IndexedState
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.storage import Storage
@@ -110,7 +110,7 @@ def build_at_once(storage: Storage, definitions: Iterable[IndexDefinition], spar
     executor, catalog = SparkExecutor(spark), Catalog(storage)
     state = load_state(storage)
     added = [
-        catalog.add(described(replace(each, state=IndexState.BUILDING, reason=None), state, executor))
+        catalog.add(with_recorded_facts(each.with_state(IndexState.BUILDING), state, executor))
         for each in definitions
     ]
     bring_up_to_date(load_state(storage), executor, JobReport("create", storage.uri), new=added)

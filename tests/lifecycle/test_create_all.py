@@ -73,8 +73,8 @@ def test_one_that_exists_is_left_out_and_one_that_cannot_be_refuses_all(table: I
 
 def test_death_leaves_all_building_and_creating_again_starts_over(table: IndexedTable) -> None:
     class Dying(LocalExecutor):
-        def run(self, job, purges):
-            super().run(job, purges)
+        def run(self, build):
+            super().run(build)
             raise KeyboardInterrupt
 
     wanted = [(definition_of(parse_statement(each)), False) for each in STATEMENTS[:4]]

@@ -10,7 +10,7 @@ import pytest
 from hudi_index import IndexedTable
 from hudi_index.catalog import Catalog, IndexState
 from hudi_index.errors import LeaseHeldError
-from hudi_index.lifecycle.executor import LocalExecutor
+from hudi_index.lifecycle import LocalExecutor
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.metadata_table.ledger import Ledger
 from tests.engine.table.fabricate import Fabricated

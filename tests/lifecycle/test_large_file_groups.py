@@ -15,10 +15,10 @@ from hudi_index.kind_parts.protocol import SliceContext
 from hudi_index.kinds.bloom_filters import BloomFilters
 from hudi_index.kinds.record_index import RecordIndex
 from hudi_index.lifecycle import LocalExecutor
-from hudi_index.lifecycle.job import Job, Target, WorkItem
+from hudi_index.lifecycle.description import Description, Target, WorkItem
 from hudi_index.lifecycle.maintain import maintain
-from hudi_index.lifecycle.runs import TARGET, Changes, merged, pieces_of
-from hudi_index.lifecycle.tasks import Described, as_changes, changes_of
+from hudi_index.lifecycle.runs import TARGET, Changes, Counts, merged, runs_of, take_counts
+from hudi_index.lifecycle.tasks import Described, TaskNotes, as_changes, changes_of
 from hudi_index.lifecycle.writing import surviving_changes
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.metadata_table.log_file import load_log_file
@@ -99,27 +99,28 @@ def peak_of(tables: Iterable[object]) -> int:
     return peak
 
 
-def large_job(rows_at_once: int) -> tuple[Job, WorkItem]:
+def large_file_group(rows_at_once: int) -> tuple[Description, WorkItem]:
     group = FileGroupId("p", "f")
     targets = (Target("files", 0, is_new=False), Target("record_index", 0, is_new=False))
     nobody = cast("Any", None)
     kinds = (RecordIndex("record_index"),)
     item = WorkItem(SliceContext(group, 7), FileSlice(group, "old"), FileSlice(group, "new"))
-    job = Job(nobody, nobody, kinds, (), (item,), targets, rows_at_once=rows_at_once)
-    return job, item
+    description = Description(nobody, kinds, (), (item,), targets, rows_at_once=rows_at_once)
+    return description, item
 
 
 def test_large_file_group_is_described_in_bounded_memory() -> None:
-    job, item = large_job(rows_at_once=2 * ROWS)
-    streamed = peak_of(changes_of(job, item, rows(1), rows(1)))
-    job, item = large_job(rows_at_once=10 * BATCHES * ROWS)
-    compared = peak_of(changes_of(job, item, rows(1), rows(1)))
+    description, item = large_file_group(rows_at_once=2 * ROWS)
+    streamed = peak_of(changes_of(description, item, rows(1), rows(1), TaskNotes()))
+    description, item = large_file_group(rows_at_once=10 * BATCHES * ROWS)
+    compared = peak_of(changes_of(description, item, rows(1), rows(1), TaskNotes()))
     assert streamed < compared / 5
 
 
 def test_large_payloads_of_many_file_groups_are_not_held_together() -> None:
-    job, _ = large_job(rows_at_once=ROWS)
-    job = replace(job, kept_kinds=(BloomFilters("blooms", ()),), targets=(Target("blooms", 0, is_new=True),))
+    description, _ = large_file_group(rows_at_once=ROWS)
+    targets = (Target("blooms", 0, is_new=True),)
+    description = replace(description, kept_kinds=(BloomFilters("blooms", ()),), targets=targets)
     size, count = 1_000_000, 100
 
     def described() -> Iterator[Described]:
@@ -131,8 +132,7 @@ def test_large_payloads_of_many_file_groups_are_not_held_together() -> None:
 
     def counted() -> Iterator[object]:
         nonlocal rows
-        for each in as_changes(job, described()):
-            assert isinstance(each, Changes)
+        for each in as_changes(description, described(), TaskNotes()):
             rows += each.rows.num_rows
             yield each
 
@@ -179,8 +179,8 @@ def test_pairs_are_found_wherever_they_come_from() -> None:
         Changes("p", _rows(was, deleted=True)),
         Changes("p", _rows({"d": 5}, deleted=False)),
     ]
-    pieces = [piece for each in changes for piece in pieces_of([each]) if piece.target >= 0]
-    found = pa.concat_tables(surviving_changes(merged(sorted(pieces))))
+    runs = sorted(run for each in changes for run in runs_of([each], Counts()))
+    found = pa.concat_tables(surviving_changes(merged(take_counts(runs, Counts()))))
     pairs = list(zip(*(found.column(name).to_pylist() for name in (KEY, TYPE, DELETED)), strict=True))
     assert pairs == [("b", 5, True), ("c", 5, False), ("d", 5, False), ("e", 6, False)]
 

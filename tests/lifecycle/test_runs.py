@@ -1,15 +1,19 @@
-"""Sorted pieces of changes: in whatever order and size they come, entries are written by key."""
+"""Sorted runs of changes: in whatever order and size they come, entries are written by key."""
 
 from __future__ import annotations
 
 import random
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 
 from hudi_index.lifecycle import runs
-from hudi_index.lifecycle.runs import METRICS, Changes, Counts, merged, pieces_of, targets_of
+from hudi_index.lifecycle.runs import Changes, Counts, merged, runs_of, take_counts, targets_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def _changes(chance: random.Random, partition: str, targets: range, count: int) -> Changes:
@@ -35,7 +39,7 @@ def _changes(chance: random.Random, partition: str, targets: range, count: int) 
 def test_entries_arrive_sorted_and_complete(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(seed)
     monkeypatch.setattr(runs, "_GATHERED_BYTES", chance.choice([1, 500, 10**9]))
-    monkeypatch.setattr(runs, "_PIECE_ROWS", chance.choice([1, 7, 10_000]))
+    monkeypatch.setattr(runs, "_RUN_ROWS", chance.choice([1, 7, 10_000]))
     monkeypatch.setattr(runs, "_MERGED_ROWS", chance.choice([1, 20, 10_000]))
     tasks = [
         [
@@ -51,15 +55,29 @@ def test_entries_arrive_sorted_and_complete(seed: int, monkeypatch: pytest.Monke
         for changes in task
         for row in changes.rows.to_pylist()
     )
-    counted = [[*task, Counts({"rows_read": 5}), Counts({"rows_read": 6})] for task in tasks]
-    pieces = sorted(piece for task in counted for piece in pieces_of(task))
-    arrived, counts = [], []
-    for target, mine in targets_of(pieces):
-        if target == METRICS:
-            counts = [piece.data for piece in mine]
-            continue
+    made = sorted(run for task in tasks for run in runs_of(*_counted(task)))
+    arrived, counts = [], Counts()
+    for target, mine in targets_of(take_counts(made, counts)):
         rows = [row for table in merged(mine) for row in table.to_pylist()]
         assert all(one["key"] <= other["key"] for one, other in pairwise(rows))
         arrived += [(target, row["key"], row["_hoodie_is_deleted"]) for row in rows]
     assert sorted(arrived) == given
-    assert counts == [b'{"rows_read": 11}'] * 3
+    assert counts == Counts(rows_read=sum(changes.rows.num_rows for task in tasks for changes in task))
+
+
+def _counted(task: list[Changes]) -> tuple[Iterator[Changes], Counts]:
+    """Changes that are counted while they are made."""
+    counts = Counts()
+
+    def changes() -> Iterator[Changes]:
+        for each in task:
+            yield each
+            counts.rows_read += each.rows.num_rows
+
+    return changes(), counts
+
+
+def test_counts_of_a_task_without_changes_arrive_and_write_nothing() -> None:
+    counts = Counts()
+    assert list(take_counts(runs_of([], Counts(rows_read=7)), counts)) == []
+    assert counts == Counts(rows_read=7)

@@ -147,8 +147,8 @@ def test_create_of_a_second_bitmap_bloom_filter_or_record_index_on_a_column_is_r
 
 def test_create_that_died_leaves_the_index_building_and_starts_over(table: IndexedTable) -> None:
     class Dying(LocalExecutor):
-        def run(self, job, purges):
-            super().run(job, purges)
+        def run(self, build):
+            super().run(build)
             raise KeyboardInterrupt
 
     table.sql("CREATE INDEX by_n ON t (n)")

@@ -5,18 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hudi_index.lifecycle.executor import LocalExecutor
+from hudi_index.lifecycle.local_executor import LocalExecutor
 from hudi_index.spark.build.executor import SparkExecutor, bytes_of
 from hudi_index.spark.runtime.session import LateSession
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from hudi_index.lifecycle.executor import Executor, ExpressionFacts, JobOutcome
-    from hudi_index.lifecycle.job import Job
+    from hudi_index.lifecycle.build import Build
+    from hudi_index.lifecycle.executor import Executor, ExpressionFacts
+    from hudi_index.lifecycle.writing import TaskResult
     from hudi_index.metadata_table import FileSlice as MetadataSlice
     from hudi_index.metadata_table import ShardWriter, WriteStat
     from hudi_index.predicate.session import Settings
@@ -39,13 +40,16 @@ class SmallWorkHere:
 
     on_spark: SparkExecutor
 
-    def run(self, job: Job, purges: Mapping[int, MetadataSlice]) -> JobOutcome:
+    def run(self, build: Build) -> TaskResult:
         """See hudi_index.lifecycle.executor.Executor."""
-        needs_spark = bool(job.expressions) or any(job.reason_for_spark(item) for item in job.items)
-        is_small = bytes_of(job.items) + _stored_bytes(purges.values()) <= MOST_BYTES
+        description = build.description
+        needs_spark = bool(description.expressions) or any(
+            description.reason_for_spark(item) for item in description.items
+        )
+        is_small = bytes_of(description.items) + _stored_bytes(build.purges.values()) <= MOST_BYTES
         if needs_spark or not is_small:
-            return self.on_spark.run(job, purges)
-        return LocalExecutor(self.on_spark.rows_at_once).run(job, purges)
+            return self.on_spark.run(build)
+        return LocalExecutor(self.on_spark.rows_at_once).run(build)
 
     def compact(self, writer: ShardWriter, slices: Sequence[MetadataSlice]) -> list[WriteStat]:
         """See hudi_index.lifecycle.executor.Executor."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import pickle
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +29,8 @@ from hudi_index.errors import (
     UnsupportedExpressionError,
 )
 from hudi_index.lifecycle.executor import ExpressionFacts
-from hudi_index.lifecycle.runs import Piece, pieces_of
-from hudi_index.lifecycle.tasks import as_changes, changes_of, rows_after, rows_before
+from hudi_index.lifecycle.runs import Run, runs_of
+from hudi_index.lifecycle.tasks import TaskNotes, as_changes, changes_of, rows_after, rows_before
 from hudi_index.predicate.catalyst.meaning import Meaning, opaque_parts
 from hudi_index.spark.catalyst import gate
 from hudi_index.spark.catalyst.trees import TIME_ZONE, Trees, in_session, session_with
@@ -45,30 +44,30 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from hudi_index.coverage.files import IndexedSlice
-    from hudi_index.lifecycle.job import Expression, Job, WorkItem
-    from hudi_index.lifecycle.runs import Changes, Counts
+    from hudi_index.lifecycle.description import Description, Expression, WorkItem
+    from hudi_index.lifecycle.runs import Changes
     from hudi_index.lifecycle.tasks import Described
     from hudi_index.predicate.session import Settings
     from hudi_index.spark.build.faults import FaultNotes
 
 __all__ = [
-    "as_pieces",
+    "as_runs",
     "changes_with_expressions",
     "describe_expression",
-    "pieces_by",
-    "pieces_with_expressions",
+    "runs_by",
+    "runs_with_expressions",
     "with_expressions",
 ]
 
 _WORK, _SIDE = "_work", "_side"
 _OPEN, _BEFORE, _AFTER = 0, 1, 2
-_PIECE_FIELDS: list[pa.Field[Any]] = [
+_RUN_FIELDS: list[pa.Field[Any]] = [
     pa.field("target", pa.int32()),
     pa.field("low", pa.string()),
     pa.field("data", pa.binary()),
+    pa.field("rows_read", pa.int64()),
 ]
-_PIECES = pa.schema(_PIECE_FIELDS)
+_RUNS = pa.schema(_RUN_FIELDS)
 
 
 def describe_expression(
@@ -122,29 +121,37 @@ def _spark_schema(schema: pa.Schema) -> StructType:
 
 
 def changes_with_expressions(
-    spark: SparkSession, job: Job, work: RDD[WorkItem], done: Accumulator[int], faults: FaultNotes
-) -> RDD[Piece]:
+    spark: SparkSession,
+    description: Description,
+    work: RDD[WorkItem],
+    done: Accumulator[int],
+    faults: FaultNotes,
+) -> RDD[Run]:
     """The changes of work items whose kinds see expressions."""
     pickled = spark.createDataFrame(work.map(lambda item: (pickle.dumps(item),)), "work binary")
-    return as_pieces(pieces_with_expressions(spark, job, pickled, done, faults))
+    return as_runs(runs_with_expressions(spark, description, pickled, done, faults))
 
 
-def pieces_with_expressions(
-    spark: SparkSession, job: Job, pickled: DataFrame, done: Accumulator[int], faults: FaultNotes
+def runs_with_expressions(
+    spark: SparkSession,
+    description: Description,
+    pickled: DataFrame,
+    done: Accumulator[int],
+    faults: FaultNotes,
 ) -> DataFrame:
-    """The same as rows with the fields of a Piece, of pickled work items."""
-    plan = replace(job, items=())
+    """The same as rows with the fields of a Run, of pickled work items."""
+    plan = description.without_items()
     rows = pickled.mapInArrow(_read(plan, faults), _spark_schema(_rows_schema(plan)))
-    return pieces_by(with_expressions(spark, job, rows), _build(plan, done))
+    return runs_by(with_expressions(spark, plan, rows), _build(plan, done))
 
 
-def with_expressions(spark: SparkSession, job: Job, rows: DataFrame) -> DataFrame:
-    """Rows with a column for each expression of the job, computed as its index says.
+def with_expressions(spark: SparkSession, description: Description, rows: DataFrame) -> DataFrame:
+    """Rows with a column for each expression of a description, computed as its index says.
 
     Raises:
         StaleExpressionError: Spark would compute one otherwise than it was.
     """
-    for expression in job.expressions:
+    for expression in description.expressions:
         session = session_with(spark, expression.meaning.settings, expression.time_zone)
         rows = in_session(rows, session)
         rows = rows.withColumn(expression.column, gate.expression(session, expression.sql))
@@ -164,28 +171,29 @@ def _refuse_other_meaning(spark: SparkSession, expression: Expression, rows: Dat
         raise StaleExpressionError(index=expression.index, reason=reason)
 
 
-def pieces_by(
-    rows: DataFrame, changes: Callable[[Iterable[pa.RecordBatch]], Iterator[Changes | Counts]]
+def runs_by(
+    rows: DataFrame, changes: Callable[[Iterable[pa.RecordBatch], TaskNotes], Iterator[Changes]]
 ) -> DataFrame:
-    """The changes that a function makes of rows, as rows with the fields of a Piece."""
+    """The changes that a function makes of rows, as rows with the fields of a Run."""
 
     def build(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for piece in pieces_of(changes(batches)):
-            yield pa.RecordBatch.from_pylist([piece._asdict()], schema=_PIECES)
+        notes = TaskNotes()
+        for run in runs_of(changes(batches, notes), notes.counts):
+            yield pa.RecordBatch.from_pylist([run._asdict()], schema=_RUNS)
 
-    return rows.mapInArrow(build, from_arrow_schema(_PIECES))
-
-
-def as_pieces(rows: DataFrame) -> RDD[Piece]:
-    """Rows with the fields of a Piece as pieces."""
-    pieces: RDD[Piece] = rows.rdd.map(lambda row: Piece(row[0], row[1], bytes(row[2])))
-    return pieces
+    return rows.mapInArrow(build, from_arrow_schema(_RUNS))
 
 
-def _rows_schema(job: Job) -> pa.Schema:
-    names = job.columns_to_read((*job.kept_kinds, *job.new_kinds))
-    columns = dict.fromkeys(job.reader.column_of(name) for name in names)
-    known = job.reader.shape.columns_with_meta
+def as_runs(rows: DataFrame) -> RDD[Run]:
+    """Rows with the fields of a Run as runs."""
+    runs: RDD[Run] = rows.rdd.map(lambda row: Run(row[0], row[1], bytes(row[2]), row[3]))
+    return runs
+
+
+def _rows_schema(description: Description) -> pa.Schema:
+    names = description.columns_to_read(description.kinds)
+    columns = dict.fromkeys(description.reader.column_of(name) for name in names)
+    known = description.reader.shape.columns_with_meta
     fields: list[pa.Field[Any]] = [
         pa.field(_WORK, pa.binary()),
         pa.field(_SIDE, pa.int32()),
@@ -196,8 +204,8 @@ def _rows_schema(job: Job) -> pa.Schema:
     return pa.schema(fields)
 
 
-def _read(job: Job, faults: FaultNotes) -> Any:
-    schema = _rows_schema(job)
+def _read(description: Description, faults: FaultNotes) -> Any:
+    schema = _rows_schema(description)
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -205,9 +213,9 @@ def _read(job: Job, faults: FaultNotes) -> Any:
                 item = pickle.loads(data.as_buffer())
                 yield pa.RecordBatch.from_pylist([{_WORK: data.as_py(), _SIDE: _OPEN}], schema=schema)
                 try:
-                    for rows in rows_before(job, item):
+                    for rows in rows_before(description, item):
                         yield _with_side(rows, _BEFORE, schema)
-                    for rows in rows_after(job, item):
+                    for rows in rows_after(description, item):
                         yield _with_side(rows, _AFTER, schema)
                 except HudiIndexError as error:
                     faults.add([error])
@@ -228,16 +236,16 @@ def _with_side(rows: pa.RecordBatch, side: int, schema: pa.Schema) -> pa.RecordB
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _build(job: Job, done: Accumulator[int]) -> Any:
-    def of_items(rows: _Sides) -> Iterator[Described | Counts | IndexedSlice]:
+def _build(description: Description, done: Accumulator[int]) -> Any:
+    def of_items(rows: _Sides, notes: TaskNotes) -> Iterator[Described]:
         while rows.opened is not None:
             item = pickle.loads(rows.opened)
             rows.advance()
-            yield from changes_of(job, item, rows.take(_BEFORE), rows.take(_AFTER))
+            yield from changes_of(description, item, rows.take(_BEFORE), rows.take(_AFTER), notes)
             done.add(1)
 
-    def changes(batches: Iterable[pa.RecordBatch]) -> Iterator[Changes | Counts]:
-        return as_changes(job, of_items(_Sides(batches)))
+    def changes(batches: Iterable[pa.RecordBatch], notes: TaskNotes) -> Iterator[Changes]:
+        return as_changes(description, of_items(_Sides(batches), notes), notes)
 
     return changes
 

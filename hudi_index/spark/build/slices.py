@@ -14,7 +14,6 @@ from __future__ import annotations
 import pickle
 import re
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,7 @@ from pyspark.sql import DataFrame, functions
 
 from hudi_index.errors import ConflictError, TableFileError, UnsupportedTableError, UserError
 from hudi_index.lifecycle.tasks import ItemPlan, as_changes, changes_of
-from hudi_index.spark.build.expressions import pieces_by, with_expressions
+from hudi_index.spark.build.expressions import runs_by, with_expressions
 from hudi_index.spark.runtime.calendar import reading_as_stored
 from hudi_index.table import RECORD_KEY
 from hudi_index.table.record_keys import reason_against_computing
@@ -38,10 +37,9 @@ if TYPE_CHECKING:
     from pyspark.accumulators import Accumulator
     from pyspark.sql import SparkSession
 
-    from hudi_index.coverage.files import IndexedSlice
-    from hudi_index.lifecycle.job import Job, WorkItem
-    from hudi_index.lifecycle.runs import Changes, Counts
-    from hudi_index.lifecycle.tasks import Described
+    from hudi_index.lifecycle.description import Description, WorkItem
+    from hudi_index.lifecycle.runs import Changes
+    from hudi_index.lifecycle.tasks import Described, TaskNotes
     from hudi_index.table import FileGroupId, FileSlice
 
 __all__ = ["NoHudiError", "SliceChangedError", "naming_slices", "pieces_of_slices", "refuse_changed_logs"]
@@ -81,9 +79,9 @@ class SliceChangedError(ConflictError):
 
 
 def pieces_of_slices(
-    spark: SparkSession, job: Job, items: Sequence[WorkItem], tasks: int, done: Accumulator[int]
+    spark: SparkSession, job: Description, items: Sequence[WorkItem], tasks: int, done: Accumulator[int]
 ) -> DataFrame:
-    """The changes of items whose present slices Hudi on Spark reads, as rows with the fields of a Piece."""
+    """The changes of items whose present slices Hudi on Spark reads, as rows with the fields of a Run."""
     _refuse_without_record_keys(job)
     spark = reading_as_stored(spark)
     pieces = {item.after.group: item.after for item in items if item.after}
@@ -107,11 +105,11 @@ def pieces_of_slices(
         .repartition(tasks, _OWNER)
         .sortWithinPartitions(_OWNER, _BLOCK, _PLACE)
     )
-    return pieces_by(gathered, _build(replace(job, items=()), done))
+    return runs_by(gathered, _build(job.without_items(), done))
 
 
 @contextmanager
-def naming_slices(job: Job, items: Sequence[WorkItem]) -> Iterator[None]:
+def naming_slices(job: Description, items: Sequence[WorkItem]) -> Iterator[None]:
     """Name the slices that neither hudi-rs nor, now, Hudi on Spark could read."""
     try:
         yield
@@ -126,14 +124,14 @@ def naming_slices(job: Job, items: Sequence[WorkItem]) -> Iterator[None]:
         raise TableFileError(path=names, reason=reason) from error
 
 
-def refuse_changed_logs(job: Job, items: Sequence[WorkItem]) -> None:
+def refuse_changed_logs(job: Description, items: Sequence[WorkItem]) -> None:
     """Refuse if a log was written to under its name while it was read, which only version 6 does."""
     pieces = [item.after for item in items if item.after and item.after.log_times]
     for group, error in job.reader.losses(pieces).items() if pieces else ():
         raise SliceChangedError(group=group, reason=error.reason)
 
 
-def _refuse_without_record_keys(job: Job) -> None:
+def _refuse_without_record_keys(job: Description) -> None:
     shape = job.reader.shape
     if not shape.config.populates_meta_fields:
         reason = reason_against_computing(shape.config, shape.schema.stored)
@@ -141,16 +139,16 @@ def _refuse_without_record_keys(job: Job) -> None:
             raise UnsupportedTableError(uri=job.reader.storage.uri, reason=reason)
 
 
-def _columns(job: Job) -> list[str]:
+def _columns(job: Description) -> list[str]:
     """The top-level columns that are read, those of the record key first."""
     config = job.reader.shape.config
     keys = [RECORD_KEY] if config.populates_meta_fields else list(config.record_key_fields)
-    wanted = job.columns_to_read((*job.kept_kinds, *job.new_kinds))
+    wanted = job.columns_to_read(job.kinds)
     return list(dict.fromkeys([*map(job.reader.column_of, keys), *map(job.reader.column_of, wanted)]))
 
 
 def _scan(
-    spark: SparkSession, job: Job, pieces: Mapping[FileGroupId, FileSlice]
+    spark: SparkSession, job: Description, pieces: Mapping[FileGroupId, FileSlice]
 ) -> tuple[DataFrame, dict[FileGroupId, str]]:
     """The rows of the slices, and by file group the file that Spark calls its rows' origin."""
     jvm: Any = spark.sparkContext._jvm
@@ -189,7 +187,7 @@ def _scan(
     return DataFrame(session.baseRelationToDataFrame(restricted), spark), owners
 
 
-def _relation(spark: SparkSession, job: Job, piece: FileSlice) -> Any:
+def _relation(spark: SparkSession, job: Description, piece: FileSlice) -> Any:
     reader = spark.read.format("hudi").options(**_READ_OPTIONS).option("as.of.instant", job.instant)
     if job.reader.shape.schema.has_internal_schema:
         reader = reader.option("hoodie.schema.on.read.enable", "true")
@@ -314,18 +312,18 @@ class _ChosenSlices:
         implements = ["org.apache.spark.sql.execution.datasources.FileIndex"]  # noqa: RUF012
 
 
-def _build(job: Job, done: Accumulator[int]) -> Any:
-    def of_items(batches: Iterable[pa.RecordBatch]) -> Iterator[Described | Counts | IndexedSlice]:
+def _build(job: Description, done: Accumulator[int]) -> Any:
+    def of_items(batches: Iterable[pa.RecordBatch], notes: TaskNotes) -> Iterator[Described]:
         for data, rows in _runs_of(batches):
             item = pickle.loads(data)
             columns = job.columns_to_read(ItemPlan.of(job, item).kinds_after)
             extra = [each.column for each in job.expressions]
             arranged = job.reader.rows(item.after, columns).arranged(rows, extra)
-            yield from changes_of(job, item, (), arranged)
+            yield from changes_of(job, item, (), arranged, notes)
             done.add(1)
 
-    def changes(batches: Iterable[pa.RecordBatch]) -> Iterator[Changes | Counts]:
-        return as_changes(job, of_items(batches))
+    def changes(batches: Iterable[pa.RecordBatch], notes: TaskNotes) -> Iterator[Changes]:
+        return as_changes(job, of_items(batches, notes), notes)
 
     return changes
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import pickle
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,12 +15,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from hudi_index.coverage import files
 from hudi_index.entries.schema import KEY, PARTITION, TYPE
 from hudi_index.errors import HudiIndexError, MissingSliceFileError
+from hudi_index.lifecycle.description import Description, Target
 from hudi_index.lifecycle.executor import SlicesRefusedError, raise_faults
-from hudi_index.lifecycle.job import Job, Target
-from hudi_index.lifecycle.runs import METRICS, TARGET, Piece
-from hudi_index.metadata_table import MetadataTable, ShardWriter
+from hudi_index.lifecycle.runs import TARGET, Run
 from hudi_index.spark.build.executor import split_by_reader, tasks_for
-from hudi_index.spark.build.expressions import pieces_with_expressions
+from hudi_index.spark.build.expressions import runs_with_expressions
 from hudi_index.spark.build.faults import fault_notes
 from hudi_index.spark.build.slices import naming_slices, pieces_of_slices
 from hudi_index.spark.read.indexed import Readings
@@ -29,6 +28,7 @@ from hudi_index.validation.comparison import Comparison, EntryDifference, differ
 from hudi_index.validation.entries import (
     CONTENT,
     LABEL,
+    NO_SHARD,
     REBUILT,
     ROWS,
     SIDE,
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from hudi_index.lifecycle.state import IndexedState
+    from hudi_index.metadata_table import MetadataTable
     from hudi_index.spark.build.faults import FaultNotes
     from hudi_index.validation.queries import Query, Subject
     from hudi_index.validation.report import QueryResult
@@ -69,50 +70,50 @@ class OnSpark:
 
     def compare(self, work: ContentWork, *, limit: int) -> Comparison:
         """See hudi_index.validation.Checks."""
-        plan = replace(work, job=replace(work.job, items=()), pieces={})
-        shards = self._rows(list(work.pieces.items()), tasks_for(self.spark, work.job.items))
+        plan, description = work.without_items(), work.description
+        shards = self._rows(list(work.shards.items()), tasks_for(self.spark, description.items))
         stored = shards.mapInArrow(_stored(plan), from_arrow_schema(ROWS))
         done, faults = self.spark.sparkContext.accumulator(0), fault_notes(self.spark)
-        for_spark, others = split_by_reader(work.job)
+        for_spark, others = split_by_reader(description)
         past = [item.context.group for item in for_spark if item.context.group in work.outdated]
         if past:
             return Comparison(gone=dict.fromkeys(past, "only Hudi on Spark reads it, and only as it is now"))
         items = self._rows(others, tasks_for(self.spark, others))
-        if work.job.expressions:
-            pieces = pieces_with_expressions(self.spark, plan.job, items, done, faults)
-            rebuilt = pieces.mapInArrow(_changed(plan), from_arrow_schema(ROWS))
+        if description.expressions:
+            runs = runs_with_expressions(self.spark, plan.description, items, done, faults)
+            rebuilt = runs.mapInArrow(_changed(plan), from_arrow_schema(ROWS))
         else:
             rebuilt = items.mapInArrow(_rebuilt(plan, faults), from_arrow_schema(ROWS))
         if for_spark:
-            pieces = pieces_of_slices(self.spark, work.job, for_spark, tasks_for(self.spark, for_spark), done)
+            tasks = tasks_for(self.spark, for_spark)
+            runs = pieces_of_slices(self.spark, description, for_spark, tasks, done)
             # In this order: of several sessions, that of the slices counts.
-            rebuilt = pieces.mapInArrow(_changed(plan), from_arrow_schema(ROWS)).unionAll(rebuilt)
-        with naming_slices(work.job, for_spark):
+            rebuilt = runs.mapInArrow(_changed(plan), from_arrow_schema(ROWS)).unionAll(rebuilt)
+        with naming_slices(description, for_spark):
             found = self._compared(work, rebuilt.unionAll(stored), limit)
         try:
             raise_faults([each for each in faults.value if not isinstance(each, MissingSliceFileError)])
         except SlicesRefusedError as error:
             return self.compare(work.with_refused(error.refused), limit=limit)
         if faults.value:
-            slices = [item.after for item in work.job.items if item.after is not None]
-            found.gone.update({group: str(error) for group, error in work.job.reader.losses(slices).items()})
+            slices = [item.after for item in description.items if item.after is not None]
+            lost = description.reader.losses(slices)
+            found.gone.update({group: str(error) for group, error in lost.items()})
             if not found.gone:
                 raise faults.value[0]
         return found
 
     def compare_with_hudi(self, state: IndexedState, *, limit: int) -> Comparison:
         """See hudi_index.validation.Checks."""
-        storage = state.storage.child(MetadataTable.folder)
+        storage = state.metadata_storage
         partitions = sorted(state.view.partitions)
         kinds = state.kinds(each for each in state.ready() if each.partition in partitions)
         # One target for all shards: Hudi does not say which one an entry is in.
         targets = tuple(Target(name, 0, is_new=False) for name in partitions)
-        job = Job(state.snapshot.reader, ShardWriter(storage, "", {}), (), kinds, (), targets)
-        work = ContentWork(job, {}, None, {}, {})
-        pieces = [
-            (place, piece) for place, name in enumerate(partitions) for piece in state.view.slices(name)
-        ]
-        ours = self._rows(pieces, self.spark.sparkContext.defaultParallelism).mapInArrow(
+        description = Description(state.snapshot.reader, (), kinds, (), targets)
+        work = ContentWork(description, storage, {}, None, {}, {})
+        shards = [(place, each) for place, name in enumerate(partitions) for each in state.view.slices(name)]
+        ours = self._rows(shards, self.spark.sparkContext.defaultParallelism).mapInArrow(
             _stored(work), from_arrow_schema(ROWS)
         )
         names = [
@@ -142,7 +143,7 @@ class OnSpark:
             functions.max(of_rebuilt).alias("rebuilt"),
         )
         stored, rebuilt = functions.col("stored"), functions.col("rebuilt")
-        is_note = functions.col(TARGET) == METRICS
+        is_note = functions.col(TARGET) == NO_SHARD
         differs = stored.isNull() | rebuilt.isNull() | (stored != rebuilt) | (functions.col("times") > 1)
         groups = Window.partitionBy(TARGET, LABEL, stored.isNull(), rebuilt.isNull())
         shown = (
@@ -153,10 +154,10 @@ class OnSpark:
         )
         found = Comparison()
         for row in shown.orderBy(TARGET, LABEL, KEY).collect():
-            if row[TARGET] == METRICS:
+            if row[TARGET] == NO_SHARD:
                 found.note(row[KEY], count=row["count"])
                 continue
-            target = work.job.targets[row[TARGET]]
+            target = work.description.targets[row[TARGET]]
             what = difference_of(row["times"], row["stored"], row["rebuilt"])
             assert what is not None
             difference = EntryDifference(
@@ -189,8 +190,8 @@ class OnSpark:
 
 def _stored(work: ContentWork) -> Any:
     def stored(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for place, piece in _unpickled(batches):
-            yield from stored_rows(work, place, piece)
+        for place, shard_slice in _unpickled(batches):
+            yield from stored_rows(work, place, shard_slice)
 
     return stored
 
@@ -208,14 +209,13 @@ def _rebuilt(work: ContentWork, faults: FaultNotes) -> Any:
 
 def _changed(work: ContentWork) -> Any:
     def changed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        pieces = (Piece(**row) for batch in batches for row in batch.to_pylist())
-        return rebuilt_rows_of(work, pieces)
+        return rebuilt_rows_of(work, (Run(**row) for batch in batches for row in batch.to_pylist()))
 
     return changed
 
 
 def _seen_by_hudi(work: ContentWork) -> Any:
-    places = {target.partition: place for place, target in enumerate(work.job.targets)}
+    places = {target.partition: place for place, target in enumerate(work.description.targets)}
 
     def seen(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

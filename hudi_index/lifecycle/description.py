@@ -1,13 +1,14 @@
-"""What has to be done to the entries, as plain values that travel to executors.
+"""Which slices are described by which indexes, as plain values that travel to executors.
 
-A job is a list of items, one per file group that changed or is new to an index, and the shards that the
-changes go to. There is nothing in it about how it is run, and nothing about timeline actions: what was done
-to the table does not matter, only which slices it left.
+A description is a list of items, one per file group that changed or is new to an index, and the shards that
+their entries belong to. There is nothing in it about how it is run or whether the entries are written or only
+compared, and nothing about timeline actions: what was done to the table does not matter, only which slices it
+left.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -19,11 +20,10 @@ if TYPE_CHECKING:
 
     from hudi_index.coverage.files import IndexedSlice
     from hudi_index.kind_parts.protocol import IndexKind
-    from hudi_index.metadata_table import ShardWriter
     from hudi_index.predicate.catalyst.meaning import Meaning
     from hudi_index.table import FileGroupId, TableReader
 
-__all__ = ["ROWS_AT_ONCE", "Expression", "Job", "Target", "WorkItem", "items_of"]
+__all__ = ["ROWS_AT_ONCE", "Description", "Expression", "Target", "WorkItem", "items_of"]
 
 
 ROWS_AT_ONCE = 1_000_000
@@ -74,11 +74,10 @@ class Expression:
 
 
 @dataclass(frozen=True)
-class Job:
-    """Everything that executors need."""
+class Description:
+    """Everything that executors need to describe file groups."""
 
     reader: TableReader
-    writer: ShardWriter
     kept_kinds: tuple[IndexKind, ...]
     """Kinds that describe `before` already."""
     new_kinds: tuple[IndexKind, ...]
@@ -87,12 +86,19 @@ class Job:
     targets: tuple[Target, ...]
     expressions: tuple[Expression, ...] = ()
     schema_id: str = ""
-    index_ids: tuple[str, ...] = ()
-    """The indexes that all these kinds are."""
     instant: str | None = None
     """The data table's instant whose slices are described."""
     rows_at_once: int = ROWS_AT_ONCE
     """A file group of more rows is not compared in memory: see hudi_index.lifecycle.tasks."""
+
+    @property
+    def kinds(self) -> tuple[IndexKind, ...]:
+        """All kinds."""
+        return (*self.kept_kinds, *self.new_kinds)
+
+    def without_items(self) -> Description:
+        """What every task needs; items travel to the tasks that they are for."""
+        return replace(self, items=())
 
     def reason_for_spark(self, item: WorkItem) -> str | None:
         """Why only Hudi on Spark can read the item's present slice, None if hudi-rs can."""
@@ -135,18 +141,18 @@ def items_of(
         lost: File groups of which old files are gone.
     """
     items = []
-    for piece in current:
-        known = indexed.get(piece.group)
-        if piece.unsettled:
+    for file_slice in current:
+        known = indexed.get(file_slice.group)
+        if file_slice.unsettled:
             continue  # somebody is writing to it: it stays uncovered until the next run
         if known is None:
-            context, before = SliceContext(piece.group, next_number), None
+            context, before = SliceContext(file_slice.group, next_number), None
             next_number += 1
         else:
-            context = SliceContext(piece.group, known.number)
+            context = SliceContext(file_slice.group, known.number)
             before = FileSlice.of_identity(known.identity)
-        is_lost = piece.group in lost and before is not None and before.identity != piece.identity
-        items.append(WorkItem(context, before, piece, is_lost=is_lost))
+        is_lost = file_slice.group in lost and before is not None and before.identity != file_slice.identity
+        items.append(WorkItem(context, before, file_slice, is_lost=is_lost))
     for group in gone:
         known = indexed[group]
         before = FileSlice.of_identity(known.identity)

@@ -1,0 +1,87 @@
+"""Runs builds in this process, without Spark.
+
+All changes are held in memory, so it is for small tables and for tests; results are the same as Spark's
+(hudi_index.spark.build.executor), which spills.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from hudi_index.jobs import progress
+from hudi_index.lifecycle.description import ROWS_AT_ONCE
+from hudi_index.lifecycle.executor import NeedsSparkError, raise_faults
+from hudi_index.lifecycle.runs import runs_of
+from hudi_index.lifecycle.tasks import TaskNotes, all_changes, purge_of
+from hudi_index.lifecycle.writing import write_runs
+from hudi_index.metadata_table import compact_slice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+
+    from hudi_index.errors import HudiIndexError
+    from hudi_index.lifecycle.build import Build
+    from hudi_index.lifecycle.description import Description, WorkItem
+    from hudi_index.lifecycle.executor import ExpressionFacts
+    from hudi_index.lifecycle.writing import TaskResult
+    from hudi_index.metadata_table import FileSlice as MetadataSlice
+    from hudi_index.metadata_table import ShardWriter, WriteStat
+    from hudi_index.predicate.session import Settings
+
+__all__ = ["LocalExecutor"]
+
+
+@dataclass(frozen=True)
+class LocalExecutor:
+    """Runs builds here and now."""
+
+    rows_at_once: int = ROWS_AT_ONCE
+
+    def describe_expression(
+        self, _schema: pa.Schema, sql: str, _time_zone: str | None, _settings: Settings | None, /
+    ) -> ExpressionFacts:
+        """See Executor. Refuses: index and query agree on an expression because Spark computes both."""
+        raise NeedsSparkError.of_expression(sql)
+
+    def compact(self, writer: ShardWriter, slices: Sequence[MetadataSlice]) -> list[WriteStat]:
+        """See Executor."""
+        found: list[WriteStat] = []
+        with progress("compact", len(slices), "shards", lambda: len(found)):
+            for shard_slice in slices:
+                stat = compact_slice(writer, shard_slice)
+                found.append(stat)
+        return found
+
+    def run(self, build: Build) -> TaskResult:
+        """See Executor."""
+        _refuse_what_needs_spark(build.description)
+        build = replace(build, description=replace(build.description, rows_at_once=self.rows_at_once))
+        items, done = build.description.items, 0
+
+        def counted() -> Iterator[WorkItem]:
+            nonlocal done
+            for item in items:
+                yield item
+                done += 1
+
+        faults: list[HudiIndexError] = []
+        notes = TaskNotes()
+        with progress("build", len(items), "file groups", lambda: done):
+            changes = list(all_changes(build.description, counted(), notes, faults.append))
+        raise_faults(faults)
+        for place, shard_slice in build.purges.items():
+            changes += purge_of(build, place, shard_slice)
+        return write_runs(build, sorted(runs_of(changes, notes.counts)), write_token="0-0-0")
+
+
+def _refuse_what_needs_spark(description: Description) -> None:
+    for expression in description.expressions:
+        raise NeedsSparkError.of_expression(expression.sql)
+    for item in description.items:
+        reason = description.reason_for_spark(item)
+        if reason and item.after:
+            where = description.reader.storage.uri_of(item.after.paths[-1])
+            raise NeedsSparkError(reason=f"{where} can only be read by Hudi on Spark, since {reason}")
