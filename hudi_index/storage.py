@@ -32,8 +32,7 @@ from pyarrow import fs
 
 from hudi_index.arguments import checked_location, checked_options
 from hudi_index.credentials import Credentials, Options, scrubbed, split_uri
-from hudi_index.errors import UnsupportedStorageError
-from hudi_index.storage_errors import StorageError, storage_error_of
+from hudi_index.errors import StorageError, UnsupportedStorageError, storage_error_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -38,8 +38,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from hudi_index.catalog.snapshot import CatalogSnapshot
-from hudi_index.errors import CatalogCorruptError, StateConflictError
-from hudi_index.storage_errors import StoragePlaceError
+from hudi_index.errors import CatalogCorruptError, StateConflictError, StoragePlaceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

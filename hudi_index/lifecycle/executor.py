@@ -10,7 +10,12 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from hudi_index.errors import HudiIndexError, SliceRefusedError, UserError
+from hudi_index.errors import (
+    HudiIndexError,
+    NeedsSparkError,
+    SliceRefusedError,
+    SlicesRefusedError,
+)
 from hudi_index.jobs import progress
 from hudi_index.lifecycle.job import ROWS_AT_ONCE
 from hudi_index.lifecycle.runs import METRICS, merged, pieces_of, targets_of
@@ -36,8 +41,6 @@ __all__ = [
     "ExpressionFacts",
     "JobOutcome",
     "LocalExecutor",
-    "NeedsSparkError",
-    "SlicesRefusedError",
     "raise_faults",
     "write_runs",
 ]
@@ -53,28 +56,6 @@ class ExpressionFacts:
     """The session's time zone, which its values may depend on."""
     meaning: Meaning
     """What Spark made of its text."""
-
-
-class NeedsSparkError(UserError):
-    """Something that only Spark can do, and no Spark."""
-
-    def __init__(self, *, reason: str) -> None:
-        self.reason = reason
-        super().__init__(f"{reason}: run this with a Spark session")
-
-    @classmethod
-    def of_expression(cls, sql: str) -> NeedsSparkError:
-        """An index over an expression."""
-        return cls(reason=f"expression {sql!r} is computed by Spark")
-
-
-class SlicesRefusedError(HudiIndexError):
-    """Slices of a job that hudi-rs turned out not to read: the job is to be made anew, with that known."""
-
-    def __init__(self, *, refused: Mapping[SliceIdentity, str]) -> None:
-        self.refused = dict(refused)
-        listed = "; ".join(f"{each.group.file_id}: {reason}" for each, reason in self.refused.items())
-        super().__init__(f"{len(self.refused)} file slices can only be read through Spark: {listed}")
 
 
 def raise_faults(faults: Sequence[HudiIndexError]) -> None:

@@ -22,11 +22,11 @@ from hudi_index.errors import (
     IndexesMovedError,
     InvalidDefinitionError,
     SliceRefusedError,
+    SlicesRefusedError,
     StaleExpressionError,
     UserError,
 )
 from hudi_index.jobs import JobReport
-from hudi_index.lifecycle.executor import SlicesRefusedError
 from hudi_index.lifecycle.job import Job, Target, items_of
 from hudi_index.lifecycle.mending import sweep
 from hudi_index.lifecycle.partitions import PARTITION_STATS, is_merged, merge_partitions, partitions_of

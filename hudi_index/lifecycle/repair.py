@@ -17,10 +17,9 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from hudi_index.catalog import Catalog, IndexState
-from hudi_index.errors import ConflictError, UserError
+from hudi_index.errors import ConflictError, NeedsSparkError, UserError
 from hudi_index.jobs import JobReport
 from hudi_index.lifecycle.create import build_anew, drop
-from hudi_index.lifecycle.executor import NeedsSparkError
 from hudi_index.lifecycle.maintain import described, maintain
 from hudi_index.lifecycle.mending import look, mend, sweep
 from hudi_index.lifecycle.state import IndexedState

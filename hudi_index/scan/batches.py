@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hudi_index.arguments import WrongTypeError, checked_count, checked_texts
+from hudi_index.arguments import checked_count, checked_texts
 from hudi_index.errors import (
     InvalidOptionError,
     MissingSliceFileError,
     SliceGoneError,
     UnknownColumnError,
     UnsupportedTableError,
+    WrongTypeError,
 )
 from hudi_index.predicate import Tree, tree_of
 from hudi_index.predicate.expression import TRUE

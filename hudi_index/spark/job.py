@@ -1,8 +1,9 @@
 """What the scripts of `spark_jobs/` have in common: arguments, session, report, exit code.
 
-The last line on stdout is the report as JSON, `{"error": …}` if it failed; `--report` writes it to a file or
-URI as well. Exit codes: 0 fine, 1 our fault, 2 bad request or something that a person has to mend first, 3
-validation failed, 4 conflict, retry. Tracebacks are for what nobody foresaw, or for `--debug`.
+The last line on stdout is the report as JSON, `{"error": …}` if it failed. It carries the exit code, since a
+driver inside a cluster leaves nothing else; `--report` writes it to a file or URI as well. Exit codes:
+0 fine, 1 our fault, 2 bad request or something that a person has to mend first, 3 validation failed, 4
+conflict, retry. Tracebacks are for what nobody foresaw, or for `--debug`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import os
 import sys
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import unquote
 
 from pyspark import SparkConf, SparkContext
@@ -52,8 +53,8 @@ class Report(Protocol):
         """What the process exits with."""
         ...
 
-    def to_json(self) -> str:
-        """One line of JSON."""
+    def as_dict(self) -> dict[str, Any]:
+        """All of it, for JSON."""
         ...
 
 
@@ -136,7 +137,7 @@ def _run(
     try:
         with progress_shown():
             found = run(IndexedTable.open(asked.table), asked, spark)
-        return found.to_json(), found.exit_code
+        return _line({**found.as_dict(), "exit_code": found.exit_code}), found.exit_code
     finally:
         spark.stop()
 
@@ -168,7 +169,11 @@ def _failure(error: Exception, asked: argparse.Namespace) -> tuple[str, int]:
         "exit_code": failure.exit_code,
         "table": place,
     }
-    return json.dumps(facts, sort_keys=True), failure.exit_code
+    return _line(facts), failure.exit_code
+
+
+def _line(facts: dict[str, Any]) -> str:
+    return json.dumps(facts, sort_keys=True)
 
 
 def _keep(report: str, location: str) -> None:

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 from hudi_index.errors import (
     HudiIndexError,
     NoSuchIndexError,
+    StorageError,
     TableFileError,
     UnsupportedTableError,
     UserError,
 )
 from hudi_index.planner import plan
 from hudi_index.predicate import AllOf, AnyOf, Constraint, admits, constraints_of, is_exact
-from hudi_index.storage_errors import StorageError
 from hudi_index.table.types import sql_schema
 from hudi_index.validation.comparison import compare_entries
 from hudi_index.validation.queries import PREDICATE

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hudi_index.arguments import WrongTypeError, checked_count, checked_texts, checked_time_zone
+from hudi_index.arguments import checked_count, checked_texts, checked_time_zone
 from hudi_index.cli import main
 from hudi_index.engine import IndexedTable
-from hudi_index.errors import InvalidOptionError, UnknownColumnError, UserError
+from hudi_index.errors import InvalidOptionError, UnknownColumnError, UserError, WrongTypeError
 from hudi_index.predicate import ColumnDomain
 from hudi_index.validation import Request
 from tests.engine.table.fabricate import Fabricated

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from pyarrow import fs
 
-from hudi_index.errors import UnsupportedStorageError
+from hudi_index.errors import StorageFullError, StoragePlaceError, UnsupportedStorageError
 from hudi_index.storage import TEMPORARY_SUFFIX, Storage
-from hudi_index.storage_errors import StorageFullError, StoragePlaceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hudi_index import IndexedTable
-from hudi_index.metadata_table.table import UnknownPartitionError
+from hudi_index.errors import UnknownPartitionError
 from tests.engine.table.fabricate import Fabricated
 from tests.lifecycle.support import check_indexes
 

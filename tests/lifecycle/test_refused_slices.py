@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hudi_index.engine import IndexedTable
-from hudi_index.errors import SliceRefusedError, TableFileError
-from hudi_index.lifecycle.executor import NeedsSparkError
+from hudi_index.errors import NeedsSparkError, SliceRefusedError, TableFileError
 from hudi_index.spark import read_indexed
 from tests.lifecycle.support import load_state
 from tests.lifecycle.test_slices_read_by_spark import named_by_owner

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hudi_index.engine import IndexedTable
-from hudi_index.errors import InvalidOptionError, NoSuchTableError, UnsupportedTableError
-from hudi_index.spark import NoJvmError, NotPlannedWarning, last_plans, read_indexed
+from hudi_index.errors import InvalidOptionError, NoJvmError, NoSuchTableError, UnsupportedTableError
+from hudi_index.spark import NotPlannedWarning, last_plans, read_indexed
 from hudi_index.spark.read import file_index
 from hudi_index.spark.read import indexed as read
 from hudi_index.spark.read.base_files import read_base_files

@@ -21,6 +21,7 @@ from hudi_index.errors import (
     ConflictError,
     CorruptError,
     InvalidOptionError,
+    NoJvmError,
     TableFileError,
     UnsupportedTableError,
     UserError,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["NoJvmError", "Readings", "read_indexed"]
+__all__ = ["Readings", "read_indexed"]
 
 _QUERY_TYPE = "hoodie.datasource.query.type"
 _AS_OF = "as.of.instant"
@@ -48,17 +49,6 @@ _FIXED = {
     "hoodie.enable.data.skipping": "false",
 }
 _INSTANT = re.compile(r"\d{14}(\d{3})?")
-
-
-class NoJvmError(UserError):
-    """A session without access to its JVM, as Spark Connect's are."""
-
-    def __init__(self, *, path: str) -> None:
-        self.path = path
-        super().__init__(
-            f"this Spark session has no JVM to plan in (Spark Connect): say what is wanted, "
-            f'read_indexed(spark, {path!r}, where="…"), and the plan is made here'
-        )
 
 
 def read_indexed(

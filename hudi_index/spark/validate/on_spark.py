@@ -14,8 +14,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from hudi_index.coverage import files
 from hudi_index.entries.schema import KEY, PARTITION, TYPE
-from hudi_index.errors import HudiIndexError, MissingSliceFileError
-from hudi_index.lifecycle.executor import SlicesRefusedError, raise_faults
+from hudi_index.errors import HudiIndexError, MissingSliceFileError, SlicesRefusedError
+from hudi_index.lifecycle.executor import raise_faults
 from hudi_index.lifecycle.job import Job, Target
 from hudi_index.lifecycle.runs import METRICS, TARGET, Piece
 from hudi_index.metadata_table import MetadataTable, ShardWriter
