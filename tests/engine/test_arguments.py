@@ -15,7 +15,7 @@ from hudi_index.engine import IndexedTable
 from hudi_index.errors import InvalidOptionError, UnknownColumnError, UserError, WrongTypeError
 from hudi_index.predicate import ColumnDomain
 from hudi_index.validation import Request
-from tests.engine.table.fabricate import Fabricated
+from tests.support.tables import Fabricated
 
 T1 = "20240101000000000"
 

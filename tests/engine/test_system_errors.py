@@ -30,7 +30,7 @@ from hudi_index.errors import (
 )
 from hudi_index.storage import Storage
 from hudi_index.table import Snapshot
-from tests.engine.table.fabricate import Fabricated
+from tests.support.tables import Fabricated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,8 +12,8 @@ from hudi_index.cli import main
 from hudi_index.errors import UserError
 from hudi_index.lifecycle import LocalExecutor, create_all
 from hudi_index.metadata_table import MetadataTable
-from tests.engine.table.fabricate import Fabricated
-from tests.lifecycle.support import check_indexes, stored_entries
+from tests.support.entries import check_indexes, stored_entries
+from tests.support.tables import Fabricated
 
 if TYPE_CHECKING:
     from pathlib import Path

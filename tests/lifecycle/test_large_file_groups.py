@@ -24,9 +24,9 @@ from hudi_index.metadata_table import MetadataTable
 from hudi_index.metadata_table.log_file import load_log_file
 from hudi_index.spark.build.executor import SparkExecutor
 from hudi_index.table import RECORD_KEY, ROW_POSITION, FileGroupId, FileSlice
-from tests.lifecycle.support import check_indexes, stored_entries
 from tests.lifecycle.test_lifecycle_on_spark import STATEMENTS
 from tests.parity.tables import COW, MOR, HudiTable, hostile_rows
+from tests.support.entries import check_indexes, stored_entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -13,8 +13,8 @@ from pyroaring import BitMap
 from hudi_index.engine import IndexedTable
 from hudi_index.entries import decode_value, encode_value
 from hudi_index.errors import NeedsSparkError, UserError
-from tests.lifecycle.support import check_indexes, stored_entries
 from tests.parity.tables import COW, MOR, HudiTable, hostile_rows
+from tests.support.entries import check_indexes, stored_entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable

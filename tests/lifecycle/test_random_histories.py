@@ -11,14 +11,14 @@ import pytest
 from hudi_index.catalog import definition_of, parse_statement
 from hudi_index.engine import IndexedTable
 from tests.lifecycle.histories import History
-from tests.lifecycle.support import (
+from tests.parity.tables import COW, MOR, HudiTable, hostile_rows
+from tests.support.entries import (
     as_others_read_it,
     build_at_once,
     check_indexes,
     entries_by_owner,
     rebuilt_elsewhere,
 )
-from tests.parity.tables import COW, MOR, HudiTable, hostile_rows
 
 if TYPE_CHECKING:
     from pathlib import Path

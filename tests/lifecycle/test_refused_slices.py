@@ -11,9 +11,9 @@ import pytest
 from hudi_index.engine import IndexedTable
 from hudi_index.errors import NeedsSparkError, SliceRefusedError, TableFileError
 from hudi_index.spark import read_indexed
-from tests.lifecycle.support import load_state
 from tests.lifecycle.test_slices_read_by_spark import named_by_owner
 from tests.parity.tables import COW, MOR, HudiTable
+from tests.support.entries import load_state
 
 if TYPE_CHECKING:
     from pathlib import Path

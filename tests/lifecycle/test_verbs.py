@@ -20,8 +20,8 @@ from hudi_index.errors import (
 )
 from hudi_index.lifecycle import LocalExecutor, create
 from hudi_index.metadata_table import MetadataTable
-from tests.lifecycle.support import check_indexes, stored_entries
 from tests.parity.tables import COW, MOR, HudiTable, hostile_rows
+from tests.support.entries import check_indexes, stored_entries
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,9 +13,9 @@ import pytest
 
 from hudi_index import IndexedTable
 from hudi_index.spark import last_plans, read_indexed
-from tests.engine.table.fabricate import Fabricated
 from tests.parity.tables import COW, HudiTable
 from tests.parity.test_queries_on_spark import collected, exact, full_scan, session
+from tests.support.tables import Fabricated
 
 if TYPE_CHECKING:
     from pathlib import Path

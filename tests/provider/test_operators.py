@@ -24,10 +24,10 @@ from hudi_index.errors import UserError
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.spark.native import NativeIndexes
 from tests.parity.tables import COW, HudiTable, hostile_rows
-from tests.provider.home import ROOT
-from tests.provider.running import WITH_AIRFLOW, dags_of, run_dag
-from tests.provider.support import fabricated
 from tests.spark.test_jobs import cluster
+from tests.support.airflow import WITH_AIRFLOW, dags_of, run_dag
+from tests.support.airflow_home import ROOT
+from tests.support.tables import fabricated
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,7 +20,7 @@ from airflow_hudi_index.outcome import (
 )
 from hudi_index import IndexedTable, errors
 from hudi_index.spark import job
-from tests.provider.running import WITH_AIRFLOW
+from tests.support.airflow import WITH_AIRFLOW
 
 pytestmark = WITH_AIRFLOW
 

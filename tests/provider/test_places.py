@@ -19,9 +19,9 @@ from airflow_hudi_index.triggers.commits import HudiCommitTrigger
 from airflow_hudi_index.triggers.freshness import HudiIndexFreshTrigger
 from hudi_index import IndexedTable
 from hudi_index.errors import UserError
-from tests.provider.home import ROOT
-from tests.provider.running import WITH_AIRFLOW, dags_of, run_dag
-from tests.provider.support import fabricated
+from tests.support.airflow import WITH_AIRFLOW, dags_of, run_dag
+from tests.support.airflow_home import ROOT
+from tests.support.tables import fabricated
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from airflow_hudi_index.get_provider_info import get_provider_info
 from airflow_hudi_index.hooks.hudi_index import RUN_MODES, HudiIndexHook
 from airflow_hudi_index.plugin import HudiIndexPlugin
 from airflow_hudi_index.settings import SECTION
-from tests.provider.running import WITH_AIRFLOW
+from tests.support.airflow import WITH_AIRFLOW
 
 pytestmark = WITH_AIRFLOW
 

@@ -14,8 +14,8 @@ from hudi_index.catalog import Catalog, IndexState
 from hudi_index.errors import CorruptError, HudiIndexError
 from hudi_index.lifecycle.executor import LocalExecutor
 from hudi_index.metadata_table import MetadataTable
-from tests.lifecycle.support import check_indexes
 from tests.repair.support import Trips
+from tests.support.entries import check_indexes
 
 
 def _commit(trips: Trips) -> Path:

@@ -12,8 +12,8 @@ import pytest
 from hudi_index.engine import IndexedTable
 from hudi_index.errors import SliceRefusedError
 from hudi_index.spark import last_plans, read_indexed
-from tests.lifecycle.support import stored_entries
 from tests.parity.tables import COW, MOR, HudiTable
+from tests.support.entries import stored_entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hudi_index import IndexedTable
 from hudi_index.spark import job
 from hudi_index.spark.build import choose_executor as small_work
-from tests.provider.support import T2, fabricated, write
+from tests.support.tables import T2, fabricated, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable

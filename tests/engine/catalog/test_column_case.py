@@ -12,7 +12,7 @@ from hudi_index.catalog import definition_of, parse_statement
 from hudi_index.engine import IndexedTable
 from hudi_index.errors import AmbiguousColumnError, InvalidDefinitionError, UnknownColumnError
 from hudi_index.table.types import spelling_of
-from tests.engine.table.fabricate import Fabricated
+from tests.support.tables import Fabricated
 
 if TYPE_CHECKING:
     from pathlib import Path

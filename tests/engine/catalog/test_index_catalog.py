@@ -20,6 +20,7 @@ from hudi_index.errors import (
     StateConflictError,
 )
 from hudi_index.storage import Storage
+from tests.support.storage import CrashingStorage, dying_at, points_counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -193,32 +194,6 @@ def test_changes_by_many_processes_at_once_all_kept(catalog: Catalog) -> None:
     assert published(catalog) == catalog.load()
 
 
-class Crash(BaseException):
-    """The process dies here: nothing catches it."""
-
-
-@dataclass(frozen=True)
-class CrashingStorage(Storage):
-    """Dies before or after the n-th step that changes a file."""
-
-    plan: dict[str, int | bool] = field(default_factory=dict, hash=False)
-
-    def _step(self, run: Callable[[], None]) -> None:
-        left = int(self.plan["steps_left"])
-        self.plan["steps_left"] = left - 1
-        if left == 0 and not self.plan["is_after"]:
-            raise Crash
-        run()
-        if left == 0:
-            raise Crash
-
-    def create(self, path: str, data: bytes) -> None:
-        self._step(lambda: super(CrashingStorage, self).create(path, data))
-
-    def replace(self, path: str, data: bytes) -> None:
-        self._step(lambda: super(CrashingStorage, self).replace(path, data))
-
-
 @dataclass(frozen=True)
 class InterruptedStorage(Storage):
     """Lets others act right before its first `create` or `replace`."""
@@ -264,35 +239,39 @@ CHANGES: dict[str, Callable[[Catalog], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("step", [0, 1])
-@pytest.mark.parametrize("is_after", [False, True])
-def test_crash_at_any_step_leaves_old_or_new_and_later_changes_work(
-    tmp_path: Path, change: str, step: int, is_after: bool
-) -> None:
-    storage = Storage.open(tmp_path)
-    catalog = Catalog(storage)
-    catalog.add(definition("old"))
-    before = catalog.load()
-    crashing = CrashingStorage(storage.uri, plan={"steps_left": step, "is_after": is_after})
-    with pytest.raises(Crash):
-        CHANGES[change](Catalog(crashing))
+def test_crash_at_every_point_leaves_old_or_new_and_later_changes_work(tmp_path: Path, change: str) -> None:
+    def crashing(name: str) -> tuple[Catalog, Catalog]:
+        catalog = Catalog(Storage.open(tmp_path / name))
+        catalog.add(definition("old"))
+        return catalog, Catalog(CrashingStorage(catalog.storage.uri))
 
-    is_committed = (step, is_after) != (0, False)
-    after = catalog.load()
-    assert after.generation == before.generation + is_committed
-    assert (after == before) is not is_committed
-    assert published(catalog).generation <= after.generation
+    with points_counted() as bomb:
+        CHANGES[change](crashing("whole")[1])
+    outcomes = []
+    for point in range(bomb.passed):
+        catalog, dying = crashing(str(point))
+        before = catalog.load()
+        with dying_at(point):
+            CHANGES[change](dying)
 
-    catalog.add(definition("later"))
-    assert catalog.load() == published(catalog)
-    assert catalog.load().generation == after.generation + 1
-    assert {each.key for each in catalog.load()} == {each.key for each in after} | {"later"}
+        after = catalog.load()
+        is_committed = after.generation == before.generation + 1
+        assert (after == before) is not is_committed
+        assert published(catalog).generation <= after.generation
+        outcomes.append(is_committed)
+
+        catalog.add(definition("later"))
+        assert catalog.load() == published(catalog)
+        assert catalog.load().generation == after.generation + 1
+        assert {each.key for each in catalog.load()} == {each.key for each in after} | {"later"}
+    # Five points of a `create` and five of a `replace`; the link that `create` makes commits.
+    assert outcomes == [False] * 3 + [True] * 7
 
 
 def test_crash_during_the_very_first_change_keeps_it(tmp_path: Path) -> None:
     storage = Storage.open(tmp_path)
-    with pytest.raises(Crash):
-        Catalog(CrashingStorage(storage.uri, plan={"steps_left": 0, "is_after": True})).add(definition("a"))
+    with dying_at(4):
+        Catalog(CrashingStorage(storage.uri)).add(definition("a"))
     assert not storage.exists(INDEX_FILE)
     assert names(Catalog(storage)) == ["a"]
 

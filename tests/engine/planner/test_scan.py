@@ -27,7 +27,7 @@ from hudi_index.predicate import Constraint, Domain, Range, Term
 from hudi_index.scan.row_groups import BaseFileRows
 from hudi_index.table import FileGroupId, FileSlice, TableConfig, TableSchema, TableShape
 from hudi_index.table.partitions import PartitionColumns
-from tests.engine.table.fabricate import Fabricated
+from tests.support.tables import Fabricated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

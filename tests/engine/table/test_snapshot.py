@@ -14,7 +14,7 @@ from hudi_index.table import RECORD_KEY, ROW_POSITION, SliceReader, Snapshot, Ta
 from hudi_index.table import snapshot as snapshot_module
 from hudi_index.table.listing import list_partitions
 from hudi_index.table.rows import _BaseKeys
-from tests.engine.table.fabricate import COLUMNS, Fabricated
+from tests.support.tables import COLUMNS, Fabricated
 
 if TYPE_CHECKING:
     from pathlib import Path
