@@ -15,7 +15,6 @@ import sys
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
-from urllib.parse import unquote
 
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
@@ -26,7 +25,7 @@ from hudi_index.errors import UserError
 from hudi_index.jobs import SETTINGS_VARIABLE, Failure, JobReport, progress_shown
 from hudi_index.spark.native import NativeIndexes
 from hudi_index.spark.runtime.session import DAEMON, DAEMON_SETTING, LateSession, spare_workers
-from hudi_index.storage import Storage
+from hudi_index.storage import write_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -118,7 +117,7 @@ def run_job(
         report, code = _failure(error, asked)
     if asked.report:
         try:
-            _keep(report, asked.report)
+            write_to(asked.report, report)
         except Exception as error:  # noqa: BLE001
             # A job that was done stays done, but somebody waits for a report that is not there.
             failed, code_of_failure = _failure(error, asked)
@@ -174,13 +173,6 @@ def _failure(error: Exception, asked: argparse.Namespace) -> tuple[str, int]:
 
 def _line(facts: dict[str, Any]) -> str:
     return json.dumps(facts, sort_keys=True)
-
-
-def _keep(report: str, location: str) -> None:
-    folder, _, name = location.rpartition("/")
-    storage = Storage.open(folder or ("/" if location.startswith("/") else "."))
-    # Names in a URI are quoted, those of a path are not.
-    storage.write(unquote(name) if ":" in folder.partition("/")[0] else name, report.encode())
 
 
 def checked_report(answer: object) -> JobReport:

@@ -95,6 +95,11 @@ class CrashingStorage(Storage):
         super().move(path, other)
         self.bomb.point()
 
+    def delete_folder(self, folder: str) -> None:
+        self.bomb.point()
+        super().delete_folder(folder)
+        self.bomb.point()
+
 
 @contextmanager
 def points_counted() -> Iterator[Bomb]:
