@@ -32,7 +32,7 @@ from hudi_index.validation import InProcess, Request, validate
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
-    from pathlib import Path
+    from os import PathLike
 
     import pyarrow as pa
 
@@ -58,7 +58,7 @@ class IndexedTable:
     storage: Storage
 
     @classmethod
-    def open(cls, location: str | Path, options: Mapping[str, str] | None = None) -> IndexedTable:
+    def open(cls, location: str | PathLike[str], options: Mapping[str, str] | None = None) -> IndexedTable:
         """The table at a path or URI. Raises NoSuchTableError."""
         storage = Storage.open(location, options)
         TableConfig.load(storage)

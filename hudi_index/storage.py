@@ -80,7 +80,7 @@ class Storage:
         object.__setattr__(self, "options", Options(self.options))
 
     @classmethod
-    def open(cls, location: str | Path, options: Mapping[str, str] | None = None) -> Storage:
+    def open(cls, location: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> Storage:
         """The storage at a local path or a URI.
 
         A URI is percent-quoted, a path is not: `file:///a%20b` and `/a b` are the same folder.

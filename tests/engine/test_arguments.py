@@ -141,10 +141,10 @@ WRONG_TYPES: list[Any] = [
     lambda table: table.files_to_query(["n"], {"n": 1}),
     lambda table: table.maintain(spark="local[2]"),
     lambda table: table.validate(spark="local[2]"),
-    lambda _: IndexedTable.open(None),
-    lambda _: IndexedTable.open(b"/t"),
-    lambda _: IndexedTable.open("/t", options="a=b"),
-    lambda _: IndexedTable.open("/t", options={"aws_region": 5}),
+    lambda _: IndexedTable.open(None),  # type: ignore[arg-type]  # wrong on purpose
+    lambda _: IndexedTable.open(b"/t"),  # type: ignore[arg-type]  # wrong on purpose
+    lambda _: IndexedTable.open("/t", options="a=b"),  # type: ignore[arg-type]  # wrong on purpose
+    lambda _: IndexedTable.open("/t", options={"aws_region": 5}),  # type: ignore[dict-item]  # wrong on purpose
 ]
 
 

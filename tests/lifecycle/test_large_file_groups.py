@@ -15,6 +15,7 @@ from hudi_index.kinds.bloom_filters import BloomFilters
 from hudi_index.kinds.protocol import SliceContext
 from hudi_index.kinds.record_index import RecordIndex
 from hudi_index.lifecycle import LocalExecutor
+from hudi_index.lifecycle.executor import Executor
 from hudi_index.lifecycle.job import Job, Target, WorkItem
 from hudi_index.lifecycle.maintain import maintain
 from hudi_index.lifecycle.runs import TARGET, Changes, merged, pieces_of
@@ -59,7 +60,7 @@ def test_streamed_and_compared_file_groups_are_written_alike(
     IndexedTable.open(hudi.path).create_all(STATEMENTS)
     hudi.upsert(hostile_rows(range(0, 30, 4), ts=2, salt=2))
     hudi.delete(hostile_rows([1, 2]))
-    executors = {
+    executors: dict[str, Executor] = {
         "compared": LocalExecutor(),
         "streamed": LocalExecutor(rows_at_once=3),
         "streamed-by-spark": SparkExecutor(spark, rows_at_once=3),
@@ -156,7 +157,7 @@ def sorted_changes() -> Iterator[pa.Table]:
 
 
 def test_write_stage_holds_a_batch_and_drops_what_did_not_change() -> None:
-    kept = []
+    kept: list[Any] = []
     one = next(sorted_changes()).nbytes
 
     def consumed() -> Iterator[object]:

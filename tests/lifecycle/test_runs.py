@@ -51,7 +51,9 @@ def test_entries_arrive_sorted_and_complete(seed: int, monkeypatch: pytest.Monke
         for changes in task
         for row in changes.rows.to_pylist()
     )
-    counted = [[*task, Counts({"rows_read": 5}), Counts({"rows_read": 6})] for task in tasks]
+    counted: list[list[Changes | Counts]] = [
+        [*task, Counts({"rows_read": 5}), Counts({"rows_read": 6})] for task in tasks
+    ]
     pieces = sorted(piece for task in counted for piece in pieces_of(task))
     arrived, counts = [], []
     for target, mine in targets_of(pieces):

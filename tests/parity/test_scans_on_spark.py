@@ -116,7 +116,7 @@ class _Differential:
             *columns, truths = [column.to_pylist() for column in batch.columns]
             for row, flags in zip(zip(*columns, strict=True), truths, strict=True):
                 key = tuple(map(canonical, row))
-                for place, flag in enumerate(flags):
+                for place, flag in enumerate(flags):  # type: ignore[arg-type]  # no null among them
                     if flag:
                         found[place][key] += 1
         return found

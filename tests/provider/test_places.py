@@ -170,7 +170,7 @@ def test_hook_sensors_and_triggers_keep_to_it(warehouse: Path) -> None:
                 )
                 with pytest.raises(AirflowFailException, match="table"):
                     sensor.execute({})
-        where = {"table": outside, "hudi_index_conn_id": "warehouse"}
+        where: dict[str, Any] = {"table": outside, "hudi_index_conn_id": "warehouse"}
         for trigger in (HudiCommitTrigger(**where), HudiIndexFreshTrigger(limits={}, **where)):
             with pytest.raises(UserError, match="table"):
                 trigger._look()

@@ -80,7 +80,7 @@ def test_trigger_of_an_asset_remembers_over_restarts(tmp_path: Path) -> None:
         (watcher,) = hudi_table_asset(str(table.path), poll_interval=0.01).watchers
         _, arguments = watcher.trigger.serialize()
         trigger = HudiCommitTrigger(**json.loads(json.dumps(arguments)))
-        trigger.asset_state_store = store
+        trigger.asset_state_store = store  # type: ignore[assignment]  # stands in for Airflow's
         return trigger
 
     async def first_life() -> list[Any]:

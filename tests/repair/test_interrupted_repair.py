@@ -16,6 +16,7 @@ from hudi_index.errors import LeaseHeldError
 from hudi_index.lifecycle import maintain
 from hudi_index.lifecycle import state as state_module
 from hudi_index.lifecycle.executor import LocalExecutor
+from hudi_index.lifecycle.repair import RepairReport
 from hudi_index.metadata_table import MetadataTable
 from tests.repair.support import Trips
 from tests.repair.test_verbs import DAMAGES, _check_queries
@@ -61,7 +62,7 @@ def _check_crashes(damage: str, indexed: Trips, tmp_path: Path, sample: Callable
         assert trips.table.repair(check=True).damage == [], point
 
 
-def _repair_after_lease(trips: Trips):  # type: ignore[no-untyped-def]
+def _repair_after_lease(trips: Trips) -> RepairReport:
     """As another process on this host would: the one that had the lease is gone."""
     patch = pytest.MonkeyPatch()
     patch.setattr("hudi_index.metadata_table.decisions.Owner.is_gone", lambda _: True)

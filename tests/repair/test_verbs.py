@@ -125,6 +125,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Trips:
 def test_every_verb_after_damage_does_right_or_names_repair(
     damage: str, indexed: Trips, tmp_path: Path
 ) -> None:
+    trips, table = indexed, indexed.table
     for verb, run in VERBS.items():
         trips = indexed.copied(tmp_path / re.sub(r"\W", "-", verb))
         DAMAGES[damage](trips)

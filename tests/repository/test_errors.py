@@ -17,7 +17,7 @@ from tests.repository.tree import ROOT
 HOME = "hudi_index.errors"
 
 
-def subclasses_of(kind: type) -> Iterator[type]:
+def subclasses_of(kind: type[Exception]) -> Iterator[type[Exception]]:
     for each in kind.__subclasses__():
         yield each
         yield from subclasses_of(each)

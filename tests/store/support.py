@@ -55,7 +55,7 @@ class Change:
 
 def entries_of(values: dict[str, str]) -> pa.Table:
     payload = [{"orderingValue": value, "instantTime": None} for value in values.values()]
-    struct = pa.struct({"orderingValue": pa.string(), "instantTime": pa.string()})
+    struct = pa.struct([pa.field("orderingValue", pa.string()), pa.field("instantTime", pa.string())])
     return pa.table(
         {
             "key": pa.array(list(values), pa.string()),

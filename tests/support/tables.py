@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-COLUMNS = pa.schema([pa.field("id", pa.string(), nullable=False), ("n", pa.int32()), ("region", pa.string())])
+
+def schema_of(*fields: pa.Field[Any]) -> pa.Schema:
+    """A schema; to mypy a list of fields of several types is one of objects."""
+    return pa.schema(list(fields))
+
+
+COLUMNS = schema_of(
+    pa.field("id", pa.string(), nullable=False), pa.field("n", pa.int32()), pa.field("region", pa.string())
+)
 """What tables have unless a test says otherwise."""
 T1, T2, T3 = (f"2024010{day}000000000" for day in range(1, 4))
 _AVRO_TYPES = {

@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hudi_index import IndexedTable
-from tests.support.tables import Fabricated
+from tests.support.tables import Fabricated, schema_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-COLUMNS = pa.schema(
-    [
-        pa.field("id", pa.string(), nullable=False),
-        ("n", pa.int32()),
-        ("name", pa.string()),
-        ("ratio", pa.float64()),
-        ("flag", pa.bool_()),
-        ("region", pa.string()),
-    ]
+COLUMNS = schema_of(
+    pa.field("id", pa.string(), nullable=False),
+    pa.field("n", pa.int32()),
+    pa.field("name", pa.string()),
+    pa.field("ratio", pa.float64()),
+    pa.field("flag", pa.bool_()),
+    pa.field("region", pa.string()),
 )
 NAMES = ("", "a$b", "ascii", "zürich", "日本語", "x" * 1500, "x" * 1500 + "y", "'q'", None, "%", "Ascii")
 RATIOS = (0.0, -0.0, math.nan, math.inf, -math.inf, 1.5, -2.25, None, 1e300)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -21,7 +22,7 @@ from hudi_index.errors import (
 )
 
 
-def definition(name: str = "idx", kind: Kind = Kind.COLUMN_STATS, **fields: object) -> IndexDefinition:
+def definition(name: str = "idx", kind: Kind = Kind.COLUMN_STATS, **fields: Any) -> IndexDefinition:
     return IndexDefinition(name, kind, **{"source_fields": ("city",), **fields})
 
 
@@ -117,7 +118,7 @@ def test_kind_that_nobody_can_create_refused(text: str) -> None:
         {"state": IndexState.READY, "reason": "because"},
     ],
 )
-def test_definition_whose_parts_do_not_fit_refused(fields: dict[str, object]) -> None:
+def test_definition_whose_parts_do_not_fit_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(InvalidDefinitionError):
         definition(**fields)
 

@@ -232,7 +232,7 @@ def test_table_that_moves_while_it_is_looked_at_is_looked_at_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = settled(tmp_path / "t")
-    known, listing = Snapshot.load(table.storage), snapshot_module.list_partitions
+    known, listing = Snapshot.load(table.storage), list_partitions
 
     def listed_beside_a_writer(*given: Any) -> Any:
         found = listing(*given)
