@@ -12,31 +12,30 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = [
-    "JobConflict",
-    "JobCrashed",
-    "JobRefused",
-    "ValidationFailed",
+    "JobConflictError",
+    "JobCrashedError",
+    "JobRefusedError",
+    "JobValidationFailedError",
     "checked_report",
     "summary_of",
 ]
 
-_VALIDATION_FAILED = 3
 _EXAMPLES = 3
 
 
-class JobConflict(AirflowException):
+class JobConflictError(AirflowException):
     """Another process was first: the task is tried again."""
 
 
-class JobCrashed(AirflowException):
+class JobCrashedError(AirflowException):
     """The job ended without a report, or through our fault: the task is tried again."""
 
 
-class JobRefused(AirflowFailException):
+class JobRefusedError(AirflowFailException):
     """The request can't be carried out, or not before a person mends something: trying again won't help."""
 
 
-class ValidationFailed(AirflowFailException):
+class JobValidationFailedError(AirflowFailException):
     """A pruned answer differs from the full one, or an index from its table: trying again would not help."""
 
 
@@ -45,26 +44,31 @@ def checked_report(report: dict[str, Any] | None, code: int | None, *, log: str 
 
     Args:
         report: what the job reported.
-        code: its exit code; None where only the report tells, as from a driver inside a cluster.
+        code: its exit code; None where only the report has it, as from a driver inside a cluster.
         log: the end of what it printed, for a job that did not get as far as a report.
     """
     if report is None and code == errors.UserError.exit_code:
         # Its arguments were refused before it knew where to report to.
-        raise JobRefused(f"the job refused its arguments; its last lines:\n{log}")
+        raise JobRefusedError(f"the job refused its arguments; its last lines:\n{log}")
     if report is None:
-        raise JobCrashed(f"the job ended with exit code {code} and no report; its last lines:\n{log}")
+        raise JobCrashedError(f"the job ended with exit code {code} and no report; its last lines:\n{log}")
     if code is None:
-        code = _code_of(report)
+        code = report.get("exit_code")
+    if not isinstance(code, int):
+        raise JobCrashedError(
+            f"{_message(report)}; the report has no exit code, so another version of airflow-hudi-index made "
+            "it: install the same one for the job as for Airflow"
+        )
     if code == 0:
         return report
     message = _message(report)
     if code == errors.UserError.exit_code:
-        raise JobRefused(message)
+        raise JobRefusedError(message)
     if code == errors.ConflictError.exit_code:
-        raise JobConflict(message)
-    if code == _VALIDATION_FAILED:
-        raise ValidationFailed(message)
-    raise JobCrashed(f"{message} (exit code {code})")
+        raise JobConflictError(message)
+    if code == errors.ValidationFailedError.exit_code:
+        raise JobValidationFailedError(message)
+    raise JobCrashedError(f"{message} (exit code {code})")
 
 
 def summary_of(report: dict[str, Any]) -> str:
@@ -81,20 +85,6 @@ def summary_of(report: dict[str, Any]) -> str:
         said.append(f"{report['entries_added']} entries added, {report['entries_removed']} removed")
     said += [str(note) for note in report.get("notes", ())]
     return "; ".join(said)
-
-
-def _code_of(report: dict[str, Any]) -> int:
-    """The exit code that goes with a report."""
-    if report.get("verb") == "validate" and report.get("passed") is False:
-        return _VALIDATION_FAILED
-    if report.get("verb") == "repair" and report.get("is_whole") is False:
-        return _VALIDATION_FAILED
-    if "error" not in report:
-        return 0
-    if isinstance(code := report.get("exit_code"), int):
-        return code
-    kind = getattr(errors, str(report.get("kind")), errors.HudiIndexError)
-    return int(getattr(kind, "exit_code", 1))
 
 
 def _message(report: dict[str, Any]) -> str:

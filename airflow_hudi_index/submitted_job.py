@@ -141,11 +141,11 @@ class SubmittedJob:
         try:
             self.hook.submit(self.command.application)
         except AirflowException:
-            # Not said which in any other way; the report, if there is one, says it better.
+            # The hook's error has no exit code; its process has, and the report, if there is one.
             process = self.hook._submit_sp
             code = process.returncode if process and process.returncode else 1
             report = self._report()
-            # A driver elsewhere ends with Spark's codes; what the job meant is in its report.
+            # A driver elsewhere ends with Spark's codes; the job's own is in its report.
             return report, code if report is None else None
         finally:
             if file:
@@ -171,7 +171,7 @@ class SubmittedJob:
                 found = json.loads(line)
             except ValueError:
                 return
-            if isinstance(found, dict) and ("verb" in found or "error" in found):
+            if isinstance(found, dict) and "exit_code" in found:
                 self.printed = found
         elif match := _UI.search(line):
             on_ui(match[1])

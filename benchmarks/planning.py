@@ -48,7 +48,7 @@ def slices_of(count: int) -> tuple[FileSlice, ...]:
 
 def build(path: Path, groups: int, entries: int) -> None:
     """One small table, whose index metadata is then written anew for many file groups."""
-    from tests.engine.table.fabricate import Fabricated
+    from tests.support.tables import Fabricated
 
     table = Fabricated(path, partition_fields="")
     table.commit(INSTANT)

@@ -222,15 +222,12 @@ def settings() -> Iterator[str]:
 
 def exit_codes() -> Iterator[str]:
     """What each exit code means, and the errors that end so."""
-    modules = [
-        importlib.import_module(f"hudi_index.{name}") for name in ("errors", "arguments", "storage_errors")
-    ]
-    kinds = dict.fromkeys(
+    errors = importlib.import_module("hudi_index.errors")
+    kinds = [
         kind
-        for module in modules
-        for kind in vars(module).values()
-        if inspect.isclass(kind) and issubclass(kind, modules[0].HudiIndexError)
-    )
+        for kind in vars(errors).values()
+        if inspect.isclass(kind) and issubclass(kind, errors.HudiIndexError)
+    ]
     yield table(
         ("code", "means", "errors"),
         [

@@ -16,7 +16,7 @@ Each part may import what stands below it, never what stands above or beside it:
     predicate              what a query asks: expressions, binding, domains
     gate                   what a text that somebody gives may do: ask the table's rows, nothing else
     storage | jobs         files under one root, with atomic create and replace | what a job reports
-    storage_errors | arguments   what a file system refuses | what a caller may give
+    arguments              what a caller may give
     errors                 what can go wrong, by what the caller can do about it
     credentials            what must never be shown
 

@@ -13,10 +13,9 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
-from hudi_index.errors import InvalidOptionError
+from hudi_index.errors import InvalidOptionError, WrongTypeError
 
 __all__ = [
-    "WrongTypeError",
     "checked_count",
     "checked_location",
     "checked_options",
@@ -33,22 +32,6 @@ _JAVA_ZONES = re.compile(
     "ACT|AET|AGT|ART|AST|BET|BST|CAT|CNT|CST|CTT|EAT|ECT|EST|HST|IET|IST|JST|MIT|MST|NET|NST|PLT|PNT|PRT|PST"
     "|SST|VST|UT|UTC|GMT"
 )
-
-
-class WrongTypeError(InvalidOptionError, TypeError):
-    """A value of a type that can't be meant."""
-
-    def __init__(self, *, option: str, value: object, expected: str, is_secret: bool = False) -> None:
-        self.expected = expected
-        super().__init__(
-            option=option,
-            value="…" if is_secret else value,
-            reason=f"expected {expected}, not {_article(type(value).__name__)}",
-        )
-
-
-def _article(name: str) -> str:
-    return f"an {name}" if name[:1].lower() in "aeiou" else f"a {name}"
 
 
 def checked_text(option: str, value: object, expected: str = "a text") -> str:

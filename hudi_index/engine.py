@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from hudi_index import lifecycle
-from hudi_index.arguments import WrongTypeError, checked_text, checked_texts, checked_time_zone
+from hudi_index.arguments import checked_text, checked_texts, checked_time_zone
 from hudi_index.catalog import (
     Catalog,
     CreateIndex,
@@ -20,7 +20,7 @@ from hudi_index.catalog import (
     definition_of,
     parse_statement,
 )
-from hudi_index.errors import UserError
+from hudi_index.errors import UserError, WrongTypeError
 from hudi_index.gate import check_condition
 from hudi_index.lifecycle import LocalExecutor
 from hudi_index.metadata_table import MetadataTable
@@ -32,7 +32,7 @@ from hudi_index.validation import InProcess, Request, validate
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
-    from pathlib import Path
+    from os import PathLike
 
     import pyarrow as pa
 
@@ -58,7 +58,7 @@ class IndexedTable:
     storage: Storage
 
     @classmethod
-    def open(cls, location: str | Path, options: Mapping[str, str] | None = None) -> IndexedTable:
+    def open(cls, location: str | PathLike[str], options: Mapping[str, str] | None = None) -> IndexedTable:
         """The table at a path or URI. Raises NoSuchTableError."""
         storage = Storage.open(location, options)
         TableConfig.load(storage)

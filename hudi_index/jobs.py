@@ -17,8 +17,7 @@ from dataclasses import asdict, dataclass, field
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
-from hudi_index.errors import HudiIndexError
-from hudi_index.storage_errors import shortened, storage_error_of
+from hudi_index.errors import HudiIndexError, shortened, storage_error_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

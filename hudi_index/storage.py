@@ -32,17 +32,18 @@ from pyarrow import fs
 
 from hudi_index.arguments import checked_location, checked_options
 from hudi_index.credentials import Credentials, Options, scrubbed, split_uri
-from hudi_index.errors import UnsupportedStorageError
-from hudi_index.storage_errors import StorageError, storage_error_of
+from hudi_index.errors import StorageError, UnsupportedStorageError, storage_error_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Storage", "StoredFile"]
+__all__ = ["Storage", "StoredFile", "write_to"]
 
 TEMPORARY_SUFFIX = ".tmp"
 """Ends the name of a file that `create` or `replace` has not moved to its place yet."""
 
+# Hadoop writes file:/path, others file:///path.
+_URI = re.compile(r"file:/|[A-Za-z][A-Za-z0-9+.-]*://")
 _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
@@ -79,7 +80,7 @@ class Storage:
         object.__setattr__(self, "options", Options(self.options))
 
     @classmethod
-    def open(cls, location: str | Path, options: Mapping[str, str] | None = None) -> Storage:
+    def open(cls, location: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> Storage:
         """The storage at a local path or a URI.
 
         A URI is percent-quoted, a path is not: `file:///a%20b` and `/a b` are the same folder.
@@ -275,12 +276,22 @@ class Storage:
             _sync_folder(place.parent)
 
 
+def write_to(location: str, text: str) -> None:
+    """Write a text to the file that a path or URI names; its folder is made if need be.
+
+    A URI is percent-quoted, its last name too; a path is not.
+    """
+    folder, slash, name = location.rpartition("/")
+    storage = Storage.open(folder or slash or ".")
+    storage.write(unquote(name) if _URI.match(location) else name, text.encode())
+
+
 def _local_path(location: str) -> Path | None:
     """The local path that a path or `file:` URI names, None for another URI."""
     # Hadoop writes file:/path, others file:///path.
     if match := re.match(r"file:(?://(?:localhost)?(?=/))?(.*)", location, re.DOTALL):
         return Path(unquote(match.group(1)))
-    return None if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", location) else Path(location)
+    return None if _URI.match(location) else Path(location)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -62,8 +62,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=place)
     for item in items:
         # Also those that start Spark in another process: by then this one has fetched the Hudi bundle.
-        if item.get_closest_marker("spark") and "spark" not in item.fixturenames:
-            item.fixturenames.insert(0, "spark")
+        names = item.fixturenames if isinstance(item, pytest.Function) else []
+        if item.get_closest_marker("spark") and "spark" not in names:
+            names.insert(0, "spark")
 
 
 @pytest.fixture(scope="session")
@@ -98,7 +99,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def _forget_clusters(session: SparkSession) -> None:
     jvm = session.sparkContext._jvm
     assert jvm is not None
-    hadoop = session.sparkContext._jsc.hadoopConfiguration()  # type: ignore[union-attr]
+    hadoop = session.sparkContext._jsc.hadoopConfiguration()
     for name in jvm.java.lang.String.join(",", hadoop.getPropsWithPrefix("").keySet()).split(","):
         if _OF_CLUSTERS.match(name):
             hadoop.unset(name)

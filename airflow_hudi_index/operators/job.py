@@ -18,7 +18,7 @@ from airflow_hudi_index.lineage import lineage_of
 from airflow_hudi_index.links import JobLogLink, SparkUiLink, XComLink
 from airflow_hudi_index.local_job import LocalJob
 from airflow_hudi_index.masking import mask_settings
-from airflow_hudi_index.outcome import JobRefused, checked_report, summary_of
+from airflow_hudi_index.outcome import JobRefusedError, checked_report, summary_of
 from airflow_hudi_index.places import refuse_credentials, refuse_password
 from airflow_hudi_index.settings import report_url, task_folder, task_place
 from airflow_hudi_index.triggers.jobs import LocalJobTrigger
@@ -181,7 +181,7 @@ class HudiIndexJobOperator(BaseOperator):
             refuse_credentials(self.table)
             refuse_password("report_folder", self.report_folder)
         except UserError as error:
-            raise JobRefused(str(error)) from error
+            raise JobRefusedError(str(error)) from error
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Run the job; returns its report."""
@@ -189,7 +189,7 @@ class HudiIndexJobOperator(BaseOperator):
             location = self.hook.location_of(self.table)
             report, command = self.needless(location), self.command(location)
         except UserError as error:
-            raise JobRefused(str(error)) from error
+            raise JobRefusedError(str(error)) from error
         if report is not None:
             self.log.info("nothing to do: %s", "; ".join(report["notes"]))
             return self._finish(context, report, 0)

@@ -10,6 +10,7 @@ from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 from airflow_hudi_index.arguments import checked_number
 from airflow_hudi_index.hooks.hudi_index import HudiIndexHook
 from airflow_hudi_index.places import refuse_credentials
+from airflow_hudi_index.triggers.polling import longer, serialized
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["HudiCommitTrigger"]
 
 _SEEN = "seen_commits"
-_LONGEST_PAUSE = 300.0
 
 
 class HudiCommitTrigger(BaseEventTrigger):
@@ -67,10 +67,7 @@ class HudiCommitTrigger(BaseEventTrigger):
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Its class and arguments, as Airflow stores them."""
         names = ("table", "after", "partitions", "actions", "poll_interval", "hudi_index_conn_id", "once")
-        return (
-            f"{type(self).__module__}.{type(self).__qualname__}",
-            {name: getattr(self, name) for name in names},
-        )
+        return serialized(self, *names)
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Look, tell, remember, pause."""
@@ -86,7 +83,7 @@ class HudiCommitTrigger(BaseEventTrigger):
             except Exception as error:  # noqa: BLE001  see the class
                 if complaint != (complaint := f"{type(error).__name__}: {error}"):
                     self.log.warning("can't look at %s: %s; trying on", self.table, complaint)
-                pause = min(max(pause, 1.0) * 2, _LONGEST_PAUSE)
+                pause = longer(pause)
                 await asyncio.sleep(pause)
                 continue
             pause, complaint = self.poll_interval, ""

@@ -11,13 +11,12 @@ from airflow_hudi_index.arguments import checked_number
 from airflow_hudi_index.freshness import staleness
 from airflow_hudi_index.hooks.hudi_index import HudiIndexHook
 from airflow_hudi_index.places import refuse_credentials
+from airflow_hudi_index.triggers.polling import longer, serialized
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 __all__ = ["HudiIndexFreshTrigger"]
-
-_LONGEST_PAUSE = 300.0
 
 
 class HudiIndexFreshTrigger(BaseTrigger):
@@ -49,11 +48,7 @@ class HudiIndexFreshTrigger(BaseTrigger):
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Its class and arguments, as Airflow stores them."""
-        names = ("table", "limits", "poll_interval", "hudi_index_conn_id")
-        return (
-            f"{type(self).__module__}.{type(self).__qualname__}",
-            {name: getattr(self, name) for name in names},
-        )
+        return serialized(self, "table", "limits", "poll_interval", "hudi_index_conn_id")
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Look and pause until it is so."""
@@ -66,7 +61,7 @@ class HudiIndexFreshTrigger(BaseTrigger):
                     yield TriggerEvent({"status": "success", "indexes": status})
                     return
             except Exception as error:  # noqa: BLE001  the table may not be there yet; the sensor has a timeout
-                found, pause = f"{type(error).__name__}: {error}", min(max(pause, 1.0) * 2, _LONGEST_PAUSE)
+                found, pause = f"{type(error).__name__}: {error}", longer(pause)
             if found != reason:
                 self.log.info("%s: %s", self.table, found)
                 reason = found

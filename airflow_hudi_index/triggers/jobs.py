@@ -10,6 +10,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_hudi_index.arguments import checked_number
 from airflow_hudi_index.local_job import LocalJob
+from airflow_hudi_index.triggers.polling import serialized
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -33,10 +34,7 @@ class LocalJobTrigger(BaseTrigger):
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Its class and arguments, as Airflow stores them."""
-        return (
-            f"{type(self).__module__}.{type(self).__qualname__}",
-            {"folder": self.folder, "poll_interval": self.poll_interval},
-        )
+        return serialized(self, "folder", "poll_interval")
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Look and pause until it has ended."""

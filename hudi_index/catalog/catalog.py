@@ -38,11 +38,10 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from hudi_index.catalog.snapshot import CatalogSnapshot
-from hudi_index.errors import CatalogCorruptError, StateConflictError
-from hudi_index.storage_errors import StoragePlaceError
+from hudi_index.errors import CatalogCorruptError, StateConflictError, StoragePlaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from hudi_index.catalog.definition import IndexDefinition, IndexState
     from hudi_index.storage import Storage
@@ -68,24 +67,15 @@ class Catalog:
         """
         return self._load()[1]
 
-    def add(self, definition: IndexDefinition, *, table: Mapping[str, str] | None = None) -> IndexDefinition:
+    def add(self, definition: IndexDefinition) -> IndexDefinition:
         """Add an index and return it as stored, with its id and times.
-
-        Args:
-            definition: the index.
-            table: the table's identity, noted if none is noted yet.
 
         Raises:
             IndexExistsError: if the name is taken, in whatever case.
         """
         now = _now()
         stored = replace(definition, id=uuid.uuid4().hex, created_time=now, changed_time=now)
-
-        def change(current: CatalogSnapshot) -> CatalogSnapshot:
-            added = current.with_added(stored)
-            return added if current.table or not table else replace(added, table=dict(table))
-
-        self._change(change)
+        self._change(lambda current: current.with_added(stored))
         return stored
 
     def change_state(
@@ -112,15 +102,6 @@ class Catalog:
             return old.with_state(state, reason)
 
         return self._change_definition(name, change)
-
-    def change_options(self, name: str, options: Mapping[str, str]) -> IndexDefinition:
-        """Set options of an index, leaving its others as they are.
-
-        Raises:
-            NoSuchIndexError: if there is no such index.
-            InvalidOptionError: if its kind has no such option or value.
-        """
-        return self._change_definition(name, lambda old: old.with_options(options))
 
     def remove(self, name: str, *, index_id: str | None = None) -> None:
         """Take an index out.
@@ -178,10 +159,6 @@ class Catalog:
             return current if found == current.definitions else current.with_definitions(found)
 
         self._change(change)
-
-    def identify(self, table: Mapping[str, str]) -> None:
-        """Note the table's identity in place of the one noted so far."""
-        self._change(lambda current: current if current.table == table else current.with_table(table))
 
     def _change_definition(
         self, name: str, change: Callable[[IndexDefinition], IndexDefinition]

@@ -17,8 +17,7 @@ from hudi_index.catalog.aside import INDEX_FOLDER
 from hudi_index.catalog.catalog import HISTORY, INDEX_FILE, Catalog, generation_of, history_file
 from hudi_index.catalog.definition import IndexState
 from hudi_index.catalog.snapshot import CatalogSnapshot
-from hudi_index.errors import CatalogCorruptError, HudiIndexError
-from hudi_index.storage_errors import StoragePlaceError
+from hudi_index.errors import CatalogCorruptError, HudiIndexError, StoragePlaceError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

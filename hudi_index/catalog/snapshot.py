@@ -4,7 +4,6 @@
       "about":      for the person who opens the file,
       "version":    1,
       "generation": 1, 2, … : which change of the catalog this is,
-      "table":      what the caller noted about the table's identity, text to text,
       "indexes":    [definitions, sorted by name],
       "digest":     of all but "about": tells a whole file from one that was changed
     }
@@ -15,7 +14,7 @@ A snapshot is a value. Its `with_…` methods return the next generation and lea
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hudi_index.catalog.definition import IndexDefinition
@@ -23,7 +22,7 @@ from hudi_index.catalog.digest import digest_of
 from hudi_index.errors import CatalogCorruptError, IndexExistsError, NoSuchIndexError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
 __all__ = ["CatalogSnapshot"]
 
@@ -44,8 +43,6 @@ class CatalogSnapshot:
     generation: int = 0
     """0 is the table that never had an index."""
     definitions: tuple[IndexDefinition, ...] = ()
-    table: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """The table's identity as the first index found it: a table made anew at the same place differs."""
 
     def __iter__(self) -> Iterator[IndexDefinition]:
         return iter(self.definitions)
@@ -60,10 +57,6 @@ class CatalogSnapshot:
         if found is None:
             raise NoSuchIndexError(name=name, known=[each.name for each in self.definitions])
         return found
-
-    def in_partition(self, partition: str) -> tuple[IndexDefinition, ...]:
-        """The indexes that share a folder of the index metadata table."""
-        return tuple(each for each in self.definitions if each.partition == partition)
 
     def with_added(self, definition: IndexDefinition) -> CatalogSnapshot:
         """The next generation, with one index more. Raises IndexExistsError."""
@@ -82,10 +75,6 @@ class CatalogSnapshot:
         gone = self.definition_of(name)
         return self._next(each for each in self.definitions if each is not gone)
 
-    def with_table(self, table: Mapping[str, str]) -> CatalogSnapshot:
-        """The next generation, with the table's identity noted."""
-        return replace(self, generation=self.generation + 1, table=dict(table))
-
     def with_definitions(self, definitions: Iterable[IndexDefinition]) -> CatalogSnapshot:
         """The next generation, with other definitions."""
         return self._next(definitions)
@@ -99,7 +88,6 @@ class CatalogSnapshot:
         facts = {
             "version": VERSION,
             "generation": self.generation,
-            "table": dict(sorted(self.table.items())),
             "indexes": [each.to_dict() for each in self.definitions],
         }
         content = {"about": ABOUT, **facts, "digest": digest_of(facts, _NAME)}
@@ -121,20 +109,20 @@ class CatalogSnapshot:
                 path=path,
                 reason=f"has version {content.get('version')!r}; this release reads version {VERSION}",
             )
-        facts = {name: content.get(name) for name in ("version", "generation", "table", "indexes")}
+        # Up to 0.1 there was a field more, `table`, which nobody read.
+        fields = ("version", "generation", "indexes", *(["table"] if "table" in content else []))
+        facts = {name: content.get(name) for name in fields}
         if "digest" in content and content["digest"] != digest_of(facts, _NAME):
             raise CatalogCorruptError(path=path, reason="was changed by other means than hudi-index")
-        generation, table, indexes = (content.get(name) for name in ("generation", "table", "indexes"))
+        generation, indexes = content.get("generation"), content.get("indexes")
         if type(generation) is not int or generation < 1:
             raise CatalogCorruptError(path=path, reason=f"generation {generation!r} is no positive number")
-        if not isinstance(table, dict) or not all(isinstance(value, str) for value in table.values()):
-            raise CatalogCorruptError(path=path, reason="table is no mapping of texts")
         if not isinstance(indexes, list):
             raise CatalogCorruptError(path=path, reason="indexes is no list")
         definitions = [IndexDefinition.from_dict(each, path=path) for each in indexes]
         if len({each.key for each in definitions}) < len(definitions):
             raise CatalogCorruptError(path=path, reason="two indexes have the same name")
-        return cls(generation, tuple(sorted(definitions, key=lambda each: each.key)), table)
+        return cls(generation, tuple(sorted(definitions, key=lambda each: each.key)))
 
 
 def _object_of(data: bytes, path: str) -> dict[str, Any]:

@@ -30,8 +30,9 @@ from hudi_index.jobs import Failure, progress_shown
 from hudi_index.lifecycle.native_status import native_status
 from hudi_index.planner import ScanPlan
 from hudi_index.scan import ScanReport
+from hudi_index.storage import write_to
 from hudi_index.validation import ValidationReport
-from hudi_index.validation.arguments import add_validation_arguments, request_of, write_page, write_text
+from hudi_index.validation.arguments import add_validation_arguments, request_of, write_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -203,7 +204,8 @@ def _validate(table: IndexedTable, asked: argparse.Namespace) -> object:
     else:
         report = table.validate(request_of(asked), spark=_session(asked))
     write_page(report, asked.html)
-    write_text(asked.report, report.to_json())
+    if asked.report:
+        write_to(asked.report, report.to_json())
     return report
 
 

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudi_index.errors import InvalidOptionError
-from hudi_index.storage_errors import StorageError, storage_error_of
+from hudi_index.errors import InvalidOptionError, StorageError, storage_error_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

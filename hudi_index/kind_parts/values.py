@@ -26,6 +26,7 @@ from hudi_index.entries.schema import KEY, PAYLOADS, TYPE
 from hudi_index.errors import UnknownColumnError
 from hudi_index.kind_parts.source import Source
 from hudi_index.predicate.values.condition import Term
+from hudi_index.table.paths import values_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,24 +88,9 @@ def values_of(batch: pa.RecordBatch, column: str) -> pa.Array[Any]:
     Raises:
         UnknownColumnError: the batch has no such column or field.
     """
-    values = _nested(batch, column)
+    values = values_at(batch, column)
     # A batch may share its dictionary with others: only what its own rows hold may count.
     return values.cast(values.type.value_type) if isinstance(values, pa.DictionaryArray) else values
-
-
-def _nested(batch: pa.RecordBatch, column: str) -> pa.Array[Any]:
-    if column in batch.schema.names:
-        return batch.column(column)
-    first, *rest = column.split(".")
-    if first not in batch.schema.names:
-        raise UnknownColumnError(column=column, known=batch.schema.names)
-    values: pa.Array[Any] = batch.column(first)
-    for name in rest:
-        place = values.type.get_field_index(name) if pa.types.is_struct(values.type) else -1
-        if place < 0:
-            raise UnknownColumnError(column=column, known=batch.schema.names)
-        values = pc.struct_field(values, [place])
-    return values
 
 
 def key_parts(values: pa.Array[Any], column: str) -> pa.Array[Any]:

@@ -18,6 +18,7 @@ from hudi_index.errors import (
     CorruptError,
     IndexExistsError,
     InvalidDefinitionError,
+    StatementRefusedError,
     UserError,
 )
 from hudi_index.jobs import JobReport
@@ -36,14 +37,6 @@ if TYPE_CHECKING:
     from hudi_index.storage import Storage
 
 __all__ = ["build_anew", "create", "create_all", "rebuild", "with_recorded_facts"]
-
-
-class StatementRefusedError(UserError):
-    """One of several statements can't be carried out, so none is."""
-
-    def __init__(self, *, name: str, reason: str) -> None:
-        self.name, self.reason = name, reason
-        super().__init__(f"CREATE INDEX {name}: {reason}; none of the indexes was created")
 
 
 def create(

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from hudi_index.errors import HudiIndexError, SliceRefusedError, UserError
+from hudi_index.errors import HudiIndexError, SliceRefusedError, SlicesRefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import pyarrow as pa
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Executor",
     "ExpressionFacts",
-    "NeedsSparkError",
-    "SlicesRefusedError",
     "raise_faults",
 ]
 
@@ -42,28 +40,6 @@ class ExpressionFacts:
     """The session's time zone, which its values may depend on."""
     meaning: Meaning
     """What Spark made of its text."""
-
-
-class NeedsSparkError(UserError):
-    """Something that only Spark can do, and no Spark."""
-
-    def __init__(self, *, reason: str) -> None:
-        self.reason = reason
-        super().__init__(f"{reason}: run this with a Spark session")
-
-    @classmethod
-    def of_expression(cls, sql: str) -> NeedsSparkError:
-        """An index over an expression."""
-        return cls(reason=f"expression {sql!r} is computed by Spark")
-
-
-class SlicesRefusedError(HudiIndexError):
-    """Slices that hudi-rs turned out not to read: the build is to be planned again, with that known."""
-
-    def __init__(self, *, refused: Mapping[SliceIdentity, str]) -> None:
-        self.refused = dict(refused)
-        listed = "; ".join(f"{each.group.file_id}: {reason}" for each, reason in self.refused.items())
-        super().__init__(f"{len(self.refused)} file slices can only be read through Spark: {listed}")
 
 
 def raise_faults(faults: Sequence[HudiIndexError]) -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from hudi_index.errors import NeedsSparkError
 from hudi_index.jobs import progress
 from hudi_index.lifecycle.description import ROWS_AT_ONCE
-from hudi_index.lifecycle.executor import NeedsSparkError, raise_faults
+from hudi_index.lifecycle.executor import raise_faults
 from hudi_index.lifecycle.runs import runs_of
 from hudi_index.lifecycle.tasks import TaskNotes, all_changes, purge_of
 from hudi_index.lifecycle.writing import write_runs

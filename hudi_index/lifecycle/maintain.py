@@ -18,11 +18,16 @@ from typing import TYPE_CHECKING
 
 from hudi_index.catalog import Catalog, IndexState
 from hudi_index.coverage import files
-from hudi_index.errors import ConflictError, IndexesMovedError, StaleExpressionError, UserError
+from hudi_index.errors import (
+    ConflictError,
+    IndexesMovedError,
+    SlicesRefusedError,
+    StaleExpressionError,
+    UserError,
+)
 from hudi_index.jobs import JobReport
 from hudi_index.lifecycle.build import estimate_shards, items_to_describe, plan_build
 from hudi_index.lifecycle.decide import Facts, decide
-from hudi_index.lifecycle.executor import SlicesRefusedError
 from hudi_index.lifecycle.partitions import merge_partitions
 from hudi_index.lifecycle.state import IndexedState, definitions_text
 from hudi_index.metadata_table import MetadataTable

@@ -17,11 +17,10 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from hudi_index.catalog import Catalog, IndexState
-from hudi_index.errors import ConflictError, UserError
+from hudi_index.errors import ConflictError, NeedsSparkError, UserError
 from hudi_index.jobs import JobReport
 from hudi_index.lifecycle.create import build_anew, with_recorded_facts
 from hudi_index.lifecycle.drop import drop
-from hudi_index.lifecycle.executor import NeedsSparkError
 from hudi_index.lifecycle.maintain import maintain
 from hudi_index.lifecycle.mending import look, mend, sweep
 from hudi_index.lifecycle.state import IndexedState

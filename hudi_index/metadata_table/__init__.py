@@ -8,7 +8,7 @@ from hudi_index.metadata_table.commit_metadata import TableState, WriteStat
 from hudi_index.metadata_table.compaction import DueRule, compact_slice
 from hudi_index.metadata_table.ledger import Owner
 from hudi_index.metadata_table.reader import Reader
-from hudi_index.metadata_table.table import MetadataTable, PartitionStatus, Settings, UnknownPartitionError
+from hudi_index.metadata_table.table import MetadataTable, PartitionStatus, Settings
 from hudi_index.metadata_table.view import FileSlice, View
 from hudi_index.metadata_table.writer import ShardWriter
 
@@ -23,7 +23,6 @@ __all__ = [
     "ShardWriter",
     "TableState",
     "Transaction",
-    "UnknownPartitionError",
     "View",
     "WriteStat",
     "compact_slice",

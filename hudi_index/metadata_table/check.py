@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hudi_index.errors import CorruptError, TimelineCorruptError
+from hudi_index.errors import CorruptError, StoragePlaceError, TimelineCorruptError
 from hudi_index.metadata_table.base_file import BaseFile
 from hudi_index.metadata_table.commit_metadata import TableState, decode_commit
 from hudi_index.metadata_table.decisions import LedgerState, decode_decision
@@ -38,7 +38,6 @@ from hudi_index.metadata_table.layout import (
 from hudi_index.metadata_table.log_file import load_log_file
 from hudi_index.metadata_table.view import Commit, View
 from hudi_index.storage import TEMPORARY_SUFFIX
-from hudi_index.storage_errors import StoragePlaceError
 
 if TYPE_CHECKING:
     from hudi_index.metadata_table.commit_metadata import CommitMetadata, WriteStat

@@ -37,7 +37,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, TypeAlias
 
-from hudi_index.errors import CommitConflictError, LeaseHeldError, TimelineCorruptError
+from hudi_index.errors import CommitConflictError, LeaseHeldError, StoragePlaceError, TimelineCorruptError
 from hudi_index.metadata_table.decisions import (
     Decision,
     Grant,
@@ -53,7 +53,6 @@ from hudi_index.metadata_table.layout import (
     decision_path,
     instant_after,
 )
-from hudi_index.storage_errors import StoragePlaceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,10 +22,9 @@ import pyarrow.parquet as pq
 
 from hudi_index.entries.schema import DELETED, ENTRY_SCHEMA, KEY, avro_schema_of
 from hudi_index.entries.sorted import last_key
-from hudi_index.errors import EntryCorruptError, MissingFileError
+from hudi_index.errors import NOT_DAMAGE, EntryCorruptError, MissingFileError
 from hudi_index.metadata_table.commit_metadata import WriteStat
 from hudi_index.metadata_table.layout import log_file_name
-from hudi_index.storage_errors import NOT_DAMAGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

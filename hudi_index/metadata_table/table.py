@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, ClassVar
 
-from hudi_index.errors import IndexesMovedError, TimelineCorruptError, UserError
+from hudi_index.errors import (
+    IndexesMovedError,
+    StoragePlaceError,
+    TimelineCorruptError,
+    UnknownPartitionError,
+    UserError,
+)
 from hudi_index.metadata_table.check import TableCheck
 from hudi_index.metadata_table.cleaning import clean, remove_dead_instants
 from hudi_index.metadata_table.commit import Transaction
@@ -23,7 +29,6 @@ from hudi_index.metadata_table.ledger import COMPACTION_ROLE, MAINTENANCE_ROLE, 
 from hudi_index.metadata_table.mending import mend
 from hudi_index.metadata_table.reader import Reader, ReaderCache
 from hudi_index.metadata_table.view import ViewLoader
-from hudi_index.storage_errors import StoragePlaceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,17 +38,9 @@ if TYPE_CHECKING:
     from hudi_index.metadata_table.view import FileSlice, View
     from hudi_index.storage import Storage
 
-__all__ = ["MetadataTable", "PartitionStatus", "Settings", "UnknownPartitionError"]
+__all__ = ["MetadataTable", "PartitionStatus", "Settings"]
 
 _NAME = "hudi_index_metadata"
-
-
-class UnknownPartitionError(UserError):
-    """A partition that the index metadata table does not have."""
-
-    def __init__(self, *, partition: str, known: Sequence[str]) -> None:
-        self.partition, self.known = partition, tuple(known)
-        super().__init__(f"no partition {partition!r}; partitions: {', '.join(known) or 'none'}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hudi_index.errors import MissingFileError, TimelineCorruptError
+from hudi_index.errors import MissingFileError, StoragePlaceError, TimelineCorruptError
 from hudi_index.metadata_table.commit_metadata import TableState, decode_commit
 from hudi_index.metadata_table.layout import TIMELINE, parse_completed, shard_of_file_id
-from hudi_index.storage_errors import StoragePlaceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hudi_index.arguments import WrongTypeError, checked_texts
-from hudi_index.errors import InvalidOptionError, UnknownColumnError
+from hudi_index.arguments import checked_texts
+from hudi_index.errors import InvalidOptionError, UnknownColumnError, WrongTypeError
 from hudi_index.kind_specs import Tier
 from hudi_index.planner.lookups import Lookups
 from hudi_index.planner.scan_plan import Answer, ScanPlan, condition_text

@@ -20,19 +20,21 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hudi_index.arguments import WrongTypeError, checked_count, checked_texts
+from hudi_index.arguments import checked_count, checked_texts
 from hudi_index.errors import (
     InvalidOptionError,
     MissingSliceFileError,
     SliceGoneError,
     UnknownColumnError,
     UnsupportedTableError,
+    WrongTypeError,
 )
 from hudi_index.predicate import Tree, tree_of
 from hudi_index.predicate.expression import TRUE
 from hudi_index.scan.row_filter import RowFilter, row_filter_of
-from hudi_index.scan.row_groups import BaseFileRows, nested_values
+from hudi_index.scan.row_groups import BaseFileRows
 from hudi_index.table import SliceReader
+from hudi_index.table.paths import values_at
 from hudi_index.table.types import sql_schema, type_of
 
 if TYPE_CHECKING:
@@ -243,12 +245,12 @@ class _Reading:
         wanted = [*self.schema.names, *self.filter.columns]
         for batch in self.plan.snapshot.reader.rows(piece, wanted).batches():
             self.report.count(rows_read=batch.num_rows)
-            arrays = [nested_values(batch, name) for name in self.schema.names]
+            arrays = [values_at(batch, name) for name in self.schema.names]
             found = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
             yield found if self.filter.is_everything else found.filter(self._mask(batch))
 
     def _mask(self, batch: pa.RecordBatch) -> Any:
-        return self.filter.mask(lambda path: nested_values(batch, path), batch.num_rows)
+        return self.filter.mask(lambda path: values_at(batch, path), batch.num_rows)
 
     def _from_file(self, piece: FileSlice, file: BaseFileRows) -> Iterator[pa.RecordBatch]:
         """The matching rows of a base file, row group by row group."""

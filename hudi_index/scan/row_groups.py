@@ -22,6 +22,7 @@ from hudi_index.predicate.values.domain import Bound
 from hudi_index.table.calendar import columns_for_spark, int96_columns, is_as_stored
 from hudi_index.table.damage import naming_table_file
 from hudi_index.table.footer import Footer
+from hudi_index.table.paths import type_at, values_at
 from hudi_index.table.refusals import refuse_columns
 from hudi_index.table.types import type_of
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from hudi_index.table.shape import TableShape
     from hudi_index.table.slices import FileSlice
 
-__all__ = ["BaseFileRows", "RowGroup", "nested_values"]
+__all__ = ["BaseFileRows", "RowGroup"]
 
 _BATCH_ROWS = 65_536
 
@@ -173,15 +174,13 @@ class BaseFileRows:
             or (path in int96 and is_as_stored(stored, type_of(known, path), is_int96=True))
             for path in paths
             if path not in self._constants
-            for stored in [_stored_type(self._file.schema_arrow, path)]
+            for stored in [type_at(self._file.schema_arrow, path)]
         )
 
     def batches(self, group: RowGroup, paths: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows of a row group, some columns of them."""
         schema = self._file.schema_arrow
-        stored = [
-            path for path in paths if path not in self._constants and _stored_type(schema, path) is not None
-        ]
+        stored = [path for path in paths if path not in self._constants and type_at(schema, path) is not None]
         with naming_table_file(self._storage, self._path):
             for batch in self._file.iter_batches(_BATCH_ROWS, row_groups=[group.number], columns=stored):
                 arrays = [self._array(batch, path) for path in paths]
@@ -192,19 +191,10 @@ class BaseFileRows:
         rows = batch.num_rows
         if path in self._constants:
             return pa.repeat(self._constants[path], rows)
-        if _stored_type(batch.schema, path) is None:
+        if type_at(batch.schema, path) is None:
             return pa.nulls(rows, kind)
-        found = nested_values(batch, path)
+        found = values_at(batch, path)
         return found if found.type == kind else found.cast(kind)
-
-
-def nested_values(batch: pa.RecordBatch, path: str) -> Any:
-    """A column, or a field within structs: null where a struct around it is."""
-    first, *rest = [path] if path in batch.schema.names else path.split(".")
-    values: Any = batch.column(first)
-    for name in rest:
-        values = pa.compute.struct_field(values, name)
-    return values
 
 
 def _between(low: Any, high: Any) -> Range:
@@ -225,19 +215,6 @@ def _floating_bounds(footer: Any, column: str, group: RowGroup, kind: pa.DataTyp
         return None
     ranges = [_between(found.min, found.max), Range.equal(math.nan)]
     return Domain.of(ranges, has_null=found.null_count > 0)
-
-
-def _stored_type(schema: pa.Schema, path: str) -> pa.DataType | None:
-    """The type of a column or field as the file has it; None if it has not."""
-    first, *rest = [path] if path in schema.names else path.split(".")
-    if first not in schema.names:
-        return None
-    kind: pa.DataType = schema.field(first).type
-    for name in rest:
-        if not pa.types.is_struct(kind) or kind.get_field_index(name) < 0:
-            return None
-        kind = kind.field(name).type
-    return kind
 
 
 def _is_plain_cast(stored: pa.DataType, wanted: pa.DataType) -> bool:

@@ -3,7 +3,8 @@
 The only package that imports pyspark.
 """
 
+from hudi_index.errors import NoJvmError
 from hudi_index.spark.read.file_index import NotPlannedWarning, SparkPlan, last_plans
-from hudi_index.spark.read.indexed import NoJvmError, read_indexed
+from hudi_index.spark.read.indexed import read_indexed
 
 __all__ = ["NoJvmError", "NotPlannedWarning", "SparkPlan", "last_plans", "read_indexed"]

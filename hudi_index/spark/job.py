@@ -1,8 +1,9 @@
 """What the scripts of `spark_jobs/` have in common: arguments, session, report, exit code.
 
-The last line on stdout is the report as JSON, `{"error": …}` if it failed; `--report` writes it to a file or
-URI as well. Exit codes: 0 fine, 1 our fault, 2 bad request or something that a person has to mend first, 3
-validation failed, 4 conflict, retry. Tracebacks are for what nobody foresaw, or for `--debug`.
+The last line on stdout is the report as JSON, `{"error": …}` if it failed. It carries the exit code, since a
+driver inside a cluster leaves nothing else; `--report` writes it to a file or URI as well. Exit codes:
+0 fine, 1 our fault, 2 bad request or something that a person has to mend first, 3 validation failed, 4
+conflict, retry. Tracebacks are for what nobody foresaw, or for `--debug`.
 """
 
 from __future__ import annotations
@@ -13,8 +14,7 @@ import os
 import sys
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
-from urllib.parse import unquote
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
@@ -25,7 +25,7 @@ from hudi_index.errors import UserError
 from hudi_index.jobs import SETTINGS_VARIABLE, Failure, JobReport, progress_shown
 from hudi_index.spark.native import NativeIndexes
 from hudi_index.spark.runtime.session import DAEMON, DAEMON_SETTING, LateSession, spare_workers
-from hudi_index.storage import Storage
+from hudi_index.storage import write_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -52,8 +52,8 @@ class Report(Protocol):
         """What the process exits with."""
         ...
 
-    def to_json(self) -> str:
-        """One line of JSON."""
+    def as_dict(self) -> dict[str, Any]:
+        """All of it, for JSON."""
         ...
 
 
@@ -117,7 +117,7 @@ def run_job(
         report, code = _failure(error, asked)
     if asked.report:
         try:
-            _keep(report, asked.report)
+            write_to(asked.report, report)
         except Exception as error:  # noqa: BLE001
             # A job that was done stays done, but somebody waits for a report that is not there.
             failed, code_of_failure = _failure(error, asked)
@@ -136,7 +136,7 @@ def _run(
     try:
         with progress_shown():
             found = run(IndexedTable.open(asked.table), asked, spark)
-        return found.to_json(), found.exit_code
+        return _line({**found.as_dict(), "exit_code": found.exit_code}), found.exit_code
     finally:
         spark.stop()
 
@@ -168,14 +168,11 @@ def _failure(error: Exception, asked: argparse.Namespace) -> tuple[str, int]:
         "exit_code": failure.exit_code,
         "table": place,
     }
-    return json.dumps(facts, sort_keys=True), failure.exit_code
+    return _line(facts), failure.exit_code
 
 
-def _keep(report: str, location: str) -> None:
-    folder, _, name = location.rpartition("/")
-    storage = Storage.open(folder or ("/" if location.startswith("/") else "."))
-    # Names in a URI are quoted, those of a path are not.
-    storage.write(unquote(name) if ":" in folder.partition("/")[0] else name, report.encode())
+def _line(facts: dict[str, Any]) -> str:
+    return json.dumps(facts, sort_keys=True)
 
 
 def checked_report(answer: object) -> JobReport:

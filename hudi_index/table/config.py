@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from hudi_index.errors import NoSuchTableError, UnsupportedTableError
-from hudi_index.storage_errors import StoragePlaceError
+from hudi_index.errors import NoSuchTableError, StoragePlaceError, UnsupportedTableError
 from hudi_index.table.properties import parse_properties
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudi_index.errors import HudiIndexError, TableFileError
-from hudi_index.storage_errors import shortened, storage_error_of
+from hudi_index.errors import HudiIndexError, TableFileError, shortened, storage_error_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

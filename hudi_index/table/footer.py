@@ -27,6 +27,7 @@ from hudi_index.predicate.values.numbers import decimal_of
 from hudi_index.table.calendar import columns_for_spark
 from hudi_index.table.damage import naming_table_file
 from hudi_index.table.partitions import UnreadablePartitionValueError
+from hudi_index.table.paths import type_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -105,8 +106,12 @@ class Footer:
             elif name in constants:
                 found[name] = _constant_statistics(constants[name], rows)
             else:
-                kind = _type_of(schema, name)
-                found[name] = None if kind is None else _statistics_of(footer, leaves, name, kind, groups)
+                data_type = type_at(schema, name)
+                # Statistics are of leaves, which hold one value per row only outside of lists and maps.
+                if data_type is None or pa.types.is_nested(data_type):
+                    found[name] = None
+                else:
+                    found[name] = _statistics_of(footer, leaves, name, data_type, groups)
         return found
 
 
@@ -128,22 +133,6 @@ def _footer_of(storage: Storage, path: str) -> Any:
         raise MissingSliceFileError(
             path=storage.uri_of(path), reason="it was cleaned or rolled back"
         ) from error
-
-
-def _type_of(schema: pa.Schema, name: str) -> pa.DataType | None:
-    """The type of a column or of a leaf within structs; None unless that is one value per row."""
-    if name in schema.names:
-        kind = schema.field(name).type
-    else:
-        first, *rest = name.split(".")
-        if first not in schema.names:
-            return None
-        kind = schema.field(first).type
-        for part in rest:
-            if not pa.types.is_struct(kind) or kind.get_field_index(part) < 0:
-                return None
-            kind = kind.field(part).type
-    return None if pa.types.is_nested(kind) else kind
 
 
 def _constant_statistics(value: pa.Scalar[Any], rows: int) -> ColumnStatistics:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pyarrow import fs
 
-from hudi_index.storage_errors import StoragePlaceError
+from hudi_index.errors import StoragePlaceError
 from hudi_index.table.slices import (
     BASE_SUFFIX,
     BaseFile,

@@ -192,13 +192,18 @@ class Snapshot:
         return replace(self, refused={**self.refused, **refused})
 
 
+def check_instant(option: str, text: object) -> None:
+    """Raise InvalidOptionError unless a text is an instant as Hudi writes it."""
+    if not _INSTANT.fullmatch(checked_text(option, text, "an instant, as a text")):
+        raise InvalidOptionError(
+            option=option, value=text, reason="an instant is yyyyMMddHHmmss or yyyyMMddHHmmssSSS"
+        )
+
+
 def _as_instant(text: str | None, timeline: Timeline) -> str | None:
     if text is None:
         return None
-    if not _INSTANT.fullmatch(checked_text("as_of", text, "an instant, as a text")):
-        raise InvalidOptionError(
-            option="as_of", value=text, reason="an instant is yyyyMMddHHmmss or yyyyMMddHHmmssSSS"
-        )
+    check_instant("as_of", text)
     # Hudi takes an instant of whole seconds for the end of its second.
     instant = text if len(text) == 17 else f"{text}999"
     latest = timeline.latest_commit

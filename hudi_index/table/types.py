@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from hudi_index.errors import AmbiguousColumnError, UnknownColumnError, UnsupportedTypeError
 from hudi_index.predicate import Schema, parse_type
+from hudi_index.table.paths import type_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,10 +44,10 @@ def spark_type(text: str, *, column: str) -> pa.DataType:
 
 def type_of(schema: pa.Schema, name: str) -> pa.DataType:
     """The type of a column. Raises UnknownColumnError, which names all that there are."""
-    for known, kind in _paths(schema):
-        if known == name:
-            return kind
-    raise UnknownColumnError(column=name, known=[known for known, _ in _paths(schema)])
+    found = type_at(schema, name)
+    if found is None:
+        raise UnknownColumnError(column=name, known=[known for known, _ in _paths(schema)])
+    return found
 
 
 def spelling_of(schema: pa.Schema, name: str) -> str:

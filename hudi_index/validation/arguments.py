@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hudi_index.storage import Storage
+from hudi_index.storage import write_to
 from hudi_index.validation.page import page_of
 from hudi_index.validation.validate import Request
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from hudi_index.validation.report import ValidationReport
 
-__all__ = ["add_validation_arguments", "request_of", "write_page", "write_text"]
+__all__ = ["add_validation_arguments", "request_of", "write_page"]
 
 
 def add_validation_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,12 +59,5 @@ def request_of(asked: argparse.Namespace, *, time_zone: str = "UTC") -> Request:
 
 def write_page(report: ValidationReport, target: str | None) -> None:
     """Write the report as a page, if a target is given."""
-    write_text(target, page_of(report) if target else "")
-
-
-def write_text(target: str | None, text: str) -> None:
-    """Write a text to a file or URI, if one is given."""
     if target:
-        folder, _, name = target.rpartition("/")
-        place = folder or ("/" if target.startswith("/") else ".")
-        Storage.open(place).write(name, text.encode())
+        write_to(target, page_of(report))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hudi_index.entries.schema import KEY
-from hudi_index.lifecycle.executor import NeedsSparkError
+from hudi_index.errors import NeedsSparkError
 from hudi_index.lifecycle.runs import TARGET
 from hudi_index.table import FileGroupId
 from hudi_index.validation.entries import (

@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 from hudi_index.errors import (
     HudiIndexError,
     NoSuchIndexError,
+    StorageError,
     TableFileError,
     UnsupportedTableError,
     UserError,
 )
 from hudi_index.planner import plan
 from hudi_index.predicate import AllOf, AnyOf, Constraint, admits, constraints_of, is_exact
-from hudi_index.storage_errors import StorageError
+from hudi_index.table.paths import value_at
 from hudi_index.table.types import sql_schema
 from hudi_index.validation.comparison import compare_entries
 from hudi_index.validation.queries import PREDICATE
@@ -196,7 +197,7 @@ def _count(result: QueryResult, row: dict[str, Any], piece: FileSlice, limit: in
 
 
 def _value_of(row: dict[str, Any]) -> Callable[[Term], Any]:
-    return lambda term: _value_at(row, term.text)
+    return lambda term: value_at(row, term.text)
 
 
 def values_by_reading(snapshot: Snapshot, subjects: Sequence[Subject], *, seed: int) -> dict[str, list[Any]]:
@@ -214,14 +215,5 @@ def values_by_reading(snapshot: Snapshot, subjects: Sequence[Subject], *, seed: 
             continue
         rows = batch.slice(0, _VALUES_KEPT).to_pylist() if batch is not None else []
         for text, column in columns.items():
-            found[text] += [_value_at(row, column) for row in rows]
-    return found
-
-
-def _value_at(row: dict[str, Any], column: str) -> Any:
-    if column in row:
-        return row[column]
-    found: Any = row
-    for part in column.split("."):
-        found = None if found is None else found[part]
+            found[text] += [value_at(row, column) for row in rows]
     return found

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tests.provider.home import PRISTINE, SETTINGS, bundles
+from tests.support.airflow_home import PRISTINE, SETTINGS, bundles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -12,9 +12,9 @@ import pytest
 from airflow_hudi_index.assets import hudi_table_asset
 from hudi_index import IndexedTable
 from tests.parity.tables import COW, HudiTable, hostile_rows
-from tests.provider.home import ROOT, SETTINGS
-from tests.provider.running import WITH_AIRFLOW, dags_of, run_dag
-from tests.provider.support import T2, fabricated, write
+from tests.support.airflow import WITH_AIRFLOW, dags_of, run_dag
+from tests.support.airflow_home import ROOT, SETTINGS
+from tests.support.tables import T2, fabricated, write
 
 if TYPE_CHECKING:
     from pathlib import Path

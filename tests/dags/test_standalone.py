@@ -12,8 +12,8 @@ from airflow_hudi_index.local_job import LocalJob
 from hudi_index import IndexedTable
 from tests.dags.standalone import Airflow, standalone
 from tests.parity.tables import MOR, HudiTable, hostile_rows
-from tests.provider.home import ROOT
-from tests.provider.running import WITH_AIRFLOW
+from tests.support.airflow import WITH_AIRFLOW
+from tests.support.airflow_home import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hudi_index.arguments import WrongTypeError, checked_count, checked_texts, checked_time_zone
+from hudi_index.arguments import checked_count, checked_texts, checked_time_zone
 from hudi_index.cli import main
 from hudi_index.engine import IndexedTable
-from hudi_index.errors import InvalidOptionError, UnknownColumnError, UserError
+from hudi_index.errors import InvalidOptionError, UnknownColumnError, UserError, WrongTypeError
 from hudi_index.predicate import ColumnDomain
 from hudi_index.validation import Request
-from tests.engine.table.fabricate import Fabricated
+from tests.support.tables import Fabricated
 
 T1 = "20240101000000000"
 
@@ -141,10 +141,10 @@ WRONG_TYPES: list[Any] = [
     lambda table: table.files_to_query(["n"], {"n": 1}),
     lambda table: table.maintain(spark="local[2]"),
     lambda table: table.validate(spark="local[2]"),
-    lambda _: IndexedTable.open(None),
-    lambda _: IndexedTable.open(b"/t"),
-    lambda _: IndexedTable.open("/t", options="a=b"),
-    lambda _: IndexedTable.open("/t", options={"aws_region": 5}),
+    lambda _: IndexedTable.open(None),  # type: ignore[arg-type]  # wrong on purpose
+    lambda _: IndexedTable.open(b"/t"),  # type: ignore[arg-type]  # wrong on purpose
+    lambda _: IndexedTable.open("/t", options="a=b"),  # type: ignore[arg-type]  # wrong on purpose
+    lambda _: IndexedTable.open("/t", options={"aws_region": 5}),  # type: ignore[dict-item]  # wrong on purpose
 ]
 
 

@@ -21,7 +21,7 @@ from hudi_index import IndexedTable
 from hudi_index.credentials import Options, is_secret, scrubbed, split_uri, without_credentials
 from hudi_index.errors import HudiIndexError, InvalidOptionError
 from hudi_index.storage import Storage
-from tests.provider.support import fabricated
+from tests.support.tables import fabricated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

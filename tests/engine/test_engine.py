@@ -12,8 +12,8 @@ import pytest
 from hudi_index import IndexedTable
 from hudi_index.errors import NoSuchTableError, UserError
 from hudi_index.storage import Storage
-from tests.engine.table.fabricate import Fabricated
-from tests.lifecycle.support import check_indexes
+from tests.support.entries import check_indexes
+from tests.support.tables import Fabricated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from pyarrow import fs
 
-from hudi_index.errors import UnsupportedStorageError
-from hudi_index.storage import TEMPORARY_SUFFIX, Storage
-from hudi_index.storage_errors import StorageFullError, StoragePlaceError
+from hudi_index.errors import StorageFullError, StoragePlaceError, UnsupportedStorageError
+from hudi_index.storage import TEMPORARY_SUFFIX, Storage, write_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -316,3 +315,27 @@ def _replace_often(task: tuple[Storage, int]) -> None:
     storage, worker = task
     for _ in range(40):
         storage.replace("state", _content(worker))
+
+
+@pytest.mark.parametrize(
+    ("location", "name"),
+    [
+        ("{path}/x y/a b.json", "x y/a b.json"),
+        ("{path}/x/a%20b.json", "x/a%20b.json"),
+        ("{uri}/x%20y/a%20b.json", "x y/a b.json"),
+        ("file:{path}/x/a%2520b.json", "x/a%20b.json"),
+    ],
+)
+def test_text_is_written_to_the_file_that_a_location_names(tmp_path: Path, location: str, name: str) -> None:
+    write_to(location.format(path=tmp_path, uri=tmp_path.as_uri()), "tëxt")
+    assert [file for file in tmp_path.rglob("*") if file.is_file()] == [tmp_path / name]
+    assert (tmp_path / name).read_text(encoding="utf-8") == "tëxt"
+
+
+@pytest.mark.parametrize("location", ["name.json", "a:b/name.json"])
+def test_text_is_written_to_relative_paths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, location: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_to(location, "text")
+    assert (tmp_path / location).read_text(encoding="utf-8") == "text"

@@ -17,18 +17,20 @@ import pytest
 
 from hudi_index.cli import main
 from hudi_index.engine import IndexedTable
-from hudi_index.errors import CatalogCorruptError, NoSuchTableError, TableFileError
-from hudi_index.storage import Storage
-from hudi_index.storage_errors import (
+from hudi_index.errors import (
+    CatalogCorruptError,
+    NoSuchTableError,
     StorageDeniedError,
     StorageError,
     StorageNotFoundError,
     StoragePlaceError,
     StorageUnreachableError,
+    TableFileError,
     storage_error_of,
 )
+from hudi_index.storage import Storage
 from hudi_index.table import Snapshot
-from tests.engine.table.fabricate import Fabricated
+from tests.support.tables import Fabricated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

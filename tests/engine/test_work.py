@@ -10,8 +10,8 @@ from hudi_index import IndexedTable, ScanReport
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.planner import plan
 from hudi_index.table import Snapshot, listing
-from tests.engine.table.fabricate import Fabricated
-from tests.work import counted
+from tests.support.counting import counted
+from tests.support.tables import Fabricated
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from hudi_index import IndexedTable
-from hudi_index.metadata_table.table import UnknownPartitionError
-from tests.engine.table.fabricate import Fabricated
-from tests.lifecycle.support import check_indexes
+from hudi_index.errors import UnknownPartitionError
+from tests.support.entries import check_indexes
+from tests.support.tables import Fabricated
 
 ROOT = Path(__file__).parents[2]
 COMPACT = """

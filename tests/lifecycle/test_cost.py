@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hudi_index import IndexedTable
-from tests.engine.table.fabricate import Fabricated
-from tests.lifecycle.support import check_indexes
+from tests.support.entries import check_indexes
+from tests.support.tables import Fabricated
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hudi_index import IndexedTable
-from hudi_index.catalog import IndexState, definition_of, parse_statement
+from hudi_index.catalog import IndexState
 from hudi_index.cli import main
 from hudi_index.errors import UserError
 from hudi_index.lifecycle import LocalExecutor, create_all
 from hudi_index.metadata_table import MetadataTable
-from tests.engine.table.fabricate import Fabricated
-from tests.lifecycle.support import check_indexes, stored_entries
+from hudi_index.spark.job import checked_report
+from tests.support.entries import check_indexes, definition_from, stored_entries
+from tests.support.tables import Fabricated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,7 +78,7 @@ def test_death_leaves_all_building_and_creating_again_starts_over(table: Indexed
             super().run(build)
             raise KeyboardInterrupt
 
-    wanted = [(definition_of(parse_statement(each)), False) for each in STATEMENTS[:4]]
+    wanted = [(definition_from(each), False) for each in STATEMENTS[:4]]
     with pytest.raises(KeyboardInterrupt):
         create_all(table.storage, Dying(), wanted)
     assert {each.state for each in table.indexes()} == {IndexState.BUILDING}
@@ -103,9 +104,9 @@ def test_command_line_takes_several_statements(
 
 
 def test_statistics_come_from_footers_and_only_the_rest_from_rows(table: IndexedTable) -> None:
-    report = table.sql("CREATE INDEX stats ON t USING column_stats (n, region, id)")
+    report = checked_report(table.sql("CREATE INDEX stats ON t USING column_stats (n, region, id)"))
     assert report.rows_read == 0
     check_indexes(table.storage)
-    report = table.sql("CREATE INDEX regions ON t USING bitmap (region)")
+    report = checked_report(table.sql("CREATE INDEX regions ON t USING bitmap (region)"))
     assert report.rows_read == 3 * 53
     check_indexes(table.storage)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hudi_index.catalog import IndexState, definition_of, parse_statement
+from hudi_index.catalog import IndexState
 from hudi_index.lifecycle.decide import Decision, Drop, Facts, decide, decide_drop
+from tests.support.entries import definition_from
 
 if TYPE_CHECKING:
     from hudi_index.catalog import IndexDefinition
@@ -18,7 +19,7 @@ INVALID = "it was wrong"
 
 def index(text: str, state: IndexState = IndexState.READY) -> IndexDefinition:
     """The index of a statement's tail, its name as its id."""
-    found = definition_of(parse_statement(f"CREATE INDEX {text}"))
+    found = definition_from(f"CREATE INDEX {text}")
     reason = INVALID if state is IndexState.INVALID else None
     return replace(found, id=found.name).with_state(state, reason)
 

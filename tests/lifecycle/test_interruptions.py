@@ -13,8 +13,8 @@ from hudi_index.errors import LeaseHeldError
 from hudi_index.lifecycle import LocalExecutor
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.metadata_table.ledger import Ledger
-from tests.engine.table.fabricate import Fabricated
-from tests.lifecycle.support import check_indexes, stored_entries
+from tests.support.entries import check_indexes, stored_entries
+from tests.support.tables import Fabricated
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,8 @@ from pathlib import Path
 from hudi_index import IndexedTable
 from hudi_index.catalog import IndexState
 from hudi_index.errors import IndexExistsError
-from tests.engine.table.fabricate import Fabricated
-from tests.lifecycle.support import check_indexes
+from tests.support.entries import check_indexes
+from tests.support.tables import Fabricated
 
 ROOT = Path(__file__).parents[2]
 STATEMENTS = [

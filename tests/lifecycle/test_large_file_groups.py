@@ -16,6 +16,7 @@ from hudi_index.kinds.bloom_filters import BloomFilters
 from hudi_index.kinds.record_index import RecordIndex
 from hudi_index.lifecycle import LocalExecutor
 from hudi_index.lifecycle.description import Description, Target, WorkItem
+from hudi_index.lifecycle.executor import Executor
 from hudi_index.lifecycle.maintain import maintain
 from hudi_index.lifecycle.runs import TARGET, Changes, Counts, merged, runs_of, take_counts
 from hudi_index.lifecycle.tasks import Described, TaskNotes, as_changes, changes_of
@@ -24,9 +25,9 @@ from hudi_index.metadata_table import MetadataTable
 from hudi_index.metadata_table.log_file import load_log_file
 from hudi_index.spark.build.executor import SparkExecutor
 from hudi_index.table import RECORD_KEY, ROW_POSITION, FileGroupId, FileSlice
-from tests.lifecycle.support import check_indexes, stored_entries
 from tests.lifecycle.test_lifecycle_on_spark import STATEMENTS
 from tests.parity.tables import COW, MOR, HudiTable, hostile_rows
+from tests.support.entries import check_indexes, stored_entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -59,7 +60,7 @@ def test_streamed_and_compared_file_groups_are_written_alike(
     IndexedTable.open(hudi.path).create_all(STATEMENTS)
     hudi.upsert(hostile_rows(range(0, 30, 4), ts=2, salt=2))
     hudi.delete(hostile_rows([1, 2]))
-    executors = {
+    executors: dict[str, Executor] = {
         "compared": LocalExecutor(),
         "streamed": LocalExecutor(rows_at_once=3),
         "streamed-by-spark": SparkExecutor(spark, rows_at_once=3),
@@ -156,7 +157,7 @@ def sorted_changes() -> Iterator[pa.Table]:
 
 
 def test_write_stage_holds_a_batch_and_drops_what_did_not_change() -> None:
-    kept = []
+    kept: list[Any] = []
     one = next(sorted_changes()).nbytes
 
     def consumed() -> Iterator[object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -12,10 +12,9 @@ from pyroaring import BitMap
 
 from hudi_index.engine import IndexedTable
 from hudi_index.entries import decode_value, encode_value
-from hudi_index.errors import UserError
-from hudi_index.lifecycle.executor import NeedsSparkError
-from tests.lifecycle.support import check_indexes, stored_entries
+from hudi_index.errors import NeedsSparkError, UserError
 from tests.parity.tables import COW, MOR, HudiTable, hostile_rows
+from tests.support.entries import check_indexes, stored_entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,8 +103,8 @@ def test_indexes_over_expressions_hold_what_spark_computes(
     stored = stored_entries(table.storage)
 
     # The same expressions in plain SQL over the table, under the index's time zone.
-    def values(sql: str, zone: str = "UTC") -> list[object]:
-        before = spark.conf.get("spark.sql.session.timeZone")
+    def values(sql: str, zone: str = "UTC") -> list[tuple[Any, str, str]]:
+        before = str(spark.conf.get("spark.sql.session.timeZone"))
         spark.conf.set("spark.sql.session.timeZone", zone)
         try:
             rows = (

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hudi_index.engine import IndexedTable
-from tests.lifecycle.support import check_indexes, stored_entries
 from tests.parity.tables import COW, HudiTable, hostile_rows
+from tests.support.entries import check_indexes, stored_entries
 
 if TYPE_CHECKING:
     from pathlib import Path

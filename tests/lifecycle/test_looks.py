@@ -10,9 +10,9 @@ from hudi_index import IndexedTable
 from hudi_index.lifecycle import LocalExecutor, rebuild
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.table import listing
-from tests.engine.table.fabricate import Fabricated
-from tests.lifecycle.support import check_indexes
-from tests.work import counted
+from tests.support.counting import counted
+from tests.support.entries import check_indexes
+from tests.support.tables import Fabricated
 
 if TYPE_CHECKING:
     from collections.abc import Callable

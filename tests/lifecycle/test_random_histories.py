@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hudi_index.catalog import definition_of, parse_statement
 from hudi_index.engine import IndexedTable
 from tests.lifecycle.histories import History
-from tests.lifecycle.support import (
+from tests.parity.tables import COW, MOR, HudiTable, hostile_rows
+from tests.support.entries import (
     as_others_read_it,
     build_at_once,
     check_indexes,
+    definition_from,
     entries_by_owner,
     rebuilt_elsewhere,
 )
-from tests.parity.tables import COW, MOR, HudiTable, hostile_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,7 +52,7 @@ def originals(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
         hudi = HudiTable(spark, folder / table_type, table_type)
         hudi.bulk_insert(hostile_rows(range(24)))
         table = IndexedTable.open(hudi.path)
-        definitions = [definition_of(parse_statement(statement)) for statement in STATEMENTS]
+        definitions = [definition_from(statement) for statement in STATEMENTS]
         build_at_once(table.storage, definitions, spark)
         check_indexes(table.storage)
     return {table_type: folder / table_type for table_type in (COW, MOR)}

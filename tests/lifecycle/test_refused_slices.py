@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hudi_index.engine import IndexedTable
-from hudi_index.errors import SliceRefusedError, TableFileError
-from hudi_index.lifecycle.executor import NeedsSparkError
+from hudi_index.errors import NeedsSparkError, SliceRefusedError, TableFileError
 from hudi_index.spark import read_indexed
-from tests.lifecycle.support import load_state
 from tests.lifecycle.test_slices_read_by_spark import named_by_owner
 from tests.parity.tables import COW, MOR, HudiTable
+from tests.support.entries import load_state
 
 if TYPE_CHECKING:
     from pathlib import Path

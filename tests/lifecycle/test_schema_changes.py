@@ -9,8 +9,8 @@ import pytest
 from hudi_index.catalog import IndexState
 from hudi_index.engine import IndexedTable
 from hudi_index.errors import UnknownColumnError
-from tests.lifecycle.support import check_indexes
 from tests.parity.tables import COW, MOR, HudiTable, hostile_rows
+from tests.support.entries import check_indexes
 
 if TYPE_CHECKING:
     from pathlib import Path

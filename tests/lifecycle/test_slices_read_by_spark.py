@@ -12,10 +12,10 @@ from pyroaring import BitMap
 
 from hudi_index.engine import IndexedTable
 from hudi_index.entries import encode_value
-from hudi_index.lifecycle.executor import NeedsSparkError
+from hudi_index.errors import NeedsSparkError
 from hudi_index.table import SliceReader
-from tests.lifecycle.support import Entries, load_state, stored_entries
 from tests.parity.tables import COW, MOR, HudiTable, hostile_rows
+from tests.support.entries import Entries, load_state, stored_entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,9 @@ import pytest
 from hudi_index import IndexedTable
 from hudi_index.catalog import Catalog, IndexState
 from hudi_index.cli import main
-from tests.engine.table.fabricate import Fabricated
+from hudi_index.storage import Storage
+from hudi_index.table.footer import row_count_of
+from tests.support.tables import Fabricated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -122,3 +125,26 @@ def test_table_without_an_index_is_all_behind(files: Fabricated) -> None:
     status = IndexedTable.open(files.path).status()
     assert (status.commits_behind, status.file_groups_uncovered, status.rows_uncovered) == (1, 3, 9)
     assert status.indexed_instant is None
+
+
+def test_files_cleaned_between_listing_and_counting_do_not_fail_the_status(
+    files: Fabricated, table: IndexedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files.commit(_day(2))
+    cleaned = files.base_file("", "a", _day(2), _rows("a", 5))
+    files.base_file("", "d", _day(2), _rows("d", 7))
+
+    def clean_and_count(storage: Storage, path: str) -> int:
+        # After the listing, before the footers are read: Hudi's cleaner.
+        (files.path / cleaned).unlink(missing_ok=True)
+        return row_count_of(storage, path)
+
+    # The package exports a function of the module's name.
+    module = importlib.import_module("hudi_index.lifecycle.status")
+    monkeypatch.setattr(module, "row_count_of", clean_and_count)
+
+    status = table.status()
+
+    assert not (files.path / cleaned).exists()
+    assert (status.file_groups_uncovered, status.rows_uncovered) == (2, 7)
+    assert not status.is_fresh

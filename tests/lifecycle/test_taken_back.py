@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hudi_index.engine import IndexedTable
-from tests.lifecycle.support import check_indexes
 from tests.parity.tables import COW, MOR, HudiTable, hostile_rows
+from tests.support.entries import check_indexes
 
 if TYPE_CHECKING:
     from pathlib import Path

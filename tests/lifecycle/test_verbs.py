@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hudi_index.catalog import Catalog, IndexState, definition_of, parse_statement
+from hudi_index.catalog import Catalog, IndexState
 from hudi_index.cli import main
 from hudi_index.engine import IndexedTable
 from hudi_index.errors import (
@@ -20,8 +20,9 @@ from hudi_index.errors import (
 )
 from hudi_index.lifecycle import LocalExecutor, create
 from hudi_index.metadata_table import MetadataTable
-from tests.lifecycle.support import check_indexes, stored_entries
+from hudi_index.spark.job import checked_report
 from tests.parity.tables import COW, MOR, HudiTable, hostile_rows
+from tests.support.entries import check_indexes, definition_from, stored_entries
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +59,7 @@ def table(hudi: HudiTable) -> IndexedTable:
 def test_create_reports_what_it_did_and_makes_the_index_ready(
     table: IndexedTable, spark: SparkSession
 ) -> None:
-    report = table.sql("CREATE INDEX by_name ON t (name)", spark=spark)
+    report = checked_report(table.sql("CREATE INDEX by_name ON t (name)", spark=spark))
     assert report.verb == "create"
     assert report.indexes == ["by_name"]
     assert report.file_groups == report.file_groups_changed == 3
@@ -123,7 +124,7 @@ def test_create_of_a_taken_name_or_unknown_column_is_refused_and_leaves_nothing(
     table.sql("CREATE INDEX by_name ON t (name)")
     with pytest.raises(IndexExistsError, match="by_name"):
         table.sql("CREATE INDEX BY_NAME ON t (n)")
-    report = table.sql("CREATE INDEX IF NOT EXISTS by_name ON t (n)")
+    report = checked_report(table.sql("CREATE INDEX IF NOT EXISTS by_name ON t (n)"))
     assert report.notes == ["index by_name exists already"]
     with pytest.raises(UnknownColumnError, match="did you mean name"):
         table.sql("CREATE INDEX other ON t (nmae)")
@@ -152,7 +153,7 @@ def test_create_that_died_leaves_the_index_building_and_starts_over(table: Index
             raise KeyboardInterrupt
 
     table.sql("CREATE INDEX by_n ON t (n)")
-    definition = definition_of(parse_statement("CREATE INDEX by_name ON t (name)"))
+    definition = definition_from("CREATE INDEX by_name ON t (name)")
     with pytest.raises(KeyboardInterrupt):
         create(table.storage, Dying(), definition)
     assert {each.name: each.state for each in table.indexes()}["by_name"] is IndexState.BUILDING
@@ -196,12 +197,12 @@ def test_drop_takes_away_entries_and_definition_but_not_those_of_others(table: I
     table.sql("CREATE INDEX more_stats ON t USING column_stats (n, name)")
     table.drop("by_name")
     assert "secondary_index_by_name" not in stored_entries(table.storage)
-    report = table.sql("DROP INDEX stats")
+    report = checked_report(table.sql("DROP INDEX stats"))
     # Only `ratio`, in three file groups and in as many partitions; n belongs to the other index as well.
     assert report.entries_removed == 6
     check_indexes(table.storage)
     assert [each.name for each in table.indexes()] == ["more_stats"]
-    assert table.sql("DROP INDEX IF EXISTS stats ON t").notes == ["no index stats"]
+    assert checked_report(table.sql("DROP INDEX IF EXISTS stats ON t")).notes == ["no index stats"]
     with pytest.raises(NoSuchIndexError):
         table.drop("stats")
 

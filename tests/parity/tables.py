@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.serializers import ArrowStreamSerializer
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import _parse_datatype_string
+from pyspark.sql.types import StructType, _parse_datatype_string
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -159,6 +159,7 @@ class HudiTable:
         looks at them.
         """
         schema = _parse_datatype_string(self.schema)
+        assert isinstance(schema, StructType)
         batch = pa.RecordBatch.from_pylist(list(rows), schema=to_arrow_schema(schema))
         jvm = self.spark._jvm
         assert jvm is not None
@@ -331,7 +332,7 @@ class HudiTable:
         assert jvm is not None
         hudi = jvm.org.apache.hudi
         conf = hudi.storage.hadoop.HadoopStorageConfiguration(
-            self.spark.sparkContext._jsc.hadoopConfiguration()  # type: ignore[union-attr]
+            self.spark.sparkContext._jsc.hadoopConfiguration()
         )
         client = (
             hudi.common.table.HoodieTableMetaClient.builder()
@@ -364,7 +365,8 @@ def canonical_rows(batches: Iterable[pa.RecordBatch], *, file_id_of: Any = None)
         columns = [column.to_pylist() for column in batch.columns]
         for row in zip(*columns, strict=True):
             first = file_id_of(row[0]) if file_id_of else canonical(row[0])
-            found[(first, *(canonical(value) for value in row[1:]))] += 1
+            rest = tuple(canonical(value) for value in row[1:])
+            found[(first,) + rest] += 1  # noqa: RUF005  mypy takes a star here for the syntax of 3.11
     return found
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql.types import IntegerType
@@ -20,6 +20,7 @@ from pyspark.sql.types import IntegerType
 from hudi_index import IndexedTable
 from hudi_index.catalog import Catalog
 from hudi_index.errors import InvalidDefinitionError, RefusedTextError, UnsupportedExpressionError
+from hudi_index.jobs import JobReport
 from hudi_index.spark import last_plans, read_indexed
 
 if TYPE_CHECKING:
@@ -86,8 +87,8 @@ def settings(spark: SparkSession, values: dict[str, str]) -> Iterator[None]:
     try:
         yield
     finally:
-        for name, value in before.items():
-            spark.conf.unset(name) if value is None else spark.conf.set(name, value)
+        for name, old in before.items():
+            spark.conf.unset(name) if old is None else spark.conf.set(name, old)
 
 
 def full(spark: SparkSession, path: str) -> DataFrame:
@@ -200,7 +201,8 @@ def test_index_that_would_be_computed_otherwise_is_retired_alone_and_comes_back(
     shutil.copytree(path, copy)
     table = IndexedTable.open(str(copy))
     catalog = Catalog(table.storage)
-    for name, meaning in {"sizes": None, "hours": {"zone_data": "1999a"}}.items():
+    meanings: dict[str, dict[str, Any] | None] = {"sizes": None, "hours": {"zone_data": "1999a"}}
+    for name, meaning in meanings.items():
         old = catalog.load().definition_of(name)
         assert old.meaning is not None
         changed = replace(old, meaning=None if meaning is None else replace(old.meaning, **meaning))
@@ -209,6 +211,7 @@ def test_index_that_would_be_computed_otherwise_is_retired_alone_and_comes_back(
     assert "REBUILD INDEX sizes" in last_plans(1)[0].explain()
     assert compared(spark, str(copy), "s = 'zz'")[1] == 18
     report = table.sql("REBUILD INDEX sizes ON t", spark=spark)
+    assert isinstance(report, JobReport)
     assert any("hours is invalid" in note and "1999a" in note for note in report.notes)
     states = {each.name: each.state.value for each in table.indexes()}
     assert states == {"stats": "ready", "sizes": "ready", "hours": "invalid"}

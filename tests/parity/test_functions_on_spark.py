@@ -103,7 +103,7 @@ EXPRESSIONS = [
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/Sao_Paulo", "Pacific/Apia", "+05:30"])
 def test_image_and_preimage_hold_for_what_spark_computes(zone: str, spark: SparkSession) -> None:
     schema = Schema.parse(COLUMNS)
-    before = spark.conf.get("spark.sql.session.timeZone")
+    before = str(spark.conf.get("spark.sql.session.timeZone"))
     spark.conf.set("spark.sql.session.timeZone", zone)
     try:
         found = computed(spark, EXPRESSIONS)

@@ -24,8 +24,9 @@ from hudi_index import IndexedTable
 from hudi_index.errors import UnsupportedPredicateError
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.spark import last_plans, read_indexed
+from hudi_index.spark.validate.parity import session_settings as session
 from tests.parity.tables import COW, MOR, HudiTable
-from tests.parity.test_queries_on_spark import collected, exact, full_scan, session
+from tests.parity.test_queries_on_spark import collected, exact, full_scan
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -258,7 +259,7 @@ def _kept(
     table = IndexedTable.open(hudi.path)
     if can_scan:
         rows = table.scan(where, ["id"], as_of=as_of).read_all()
-        assert sorted(rows.column("id").to_pylist()) == sorted(key for (key,) in wanted.elements())
+        assert sorted(rows.column("id").to_pylist()) == sorted(key for (key,) in wanted.elements())  # type: ignore[type-var]  # no null among them
     else:
         with pytest.raises(UnsupportedPredicateError):
             table.scan(where, as_of=as_of)

@@ -13,12 +13,9 @@ from hudi_index.metadata_table.table import MetadataTable
 from hudi_index.storage import Storage
 from tests.store import operations
 from tests.store.support import (
-    Bomb,
     Change,
     Clock,
     Content,
-    Crash,
-    CrashingStorage,
     Work,
     agreed,
     crash_points,
@@ -26,6 +23,7 @@ from tests.store.support import (
     ours,
     without_empty,
 )
+from tests.support.storage import dying_at
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,10 +86,8 @@ def test_random_history_with_crashes_reads_the_same_on_spark(
     for _ in range(10):
         work = _operation(chance, sorted(ours(open_table(path, clock))))
         if chance.random() < 0.3 and (points := crash_points(path, clock, work)):
-            CrashingStorage.bomb = Bomb(chance.randrange(points))
-            with pytest.raises(Crash):
+            with dying_at(chance.randrange(points)):
                 work(path, clock)
-            CrashingStorage.bomb = Bomb()
             clock.advance(minutes=2)
         else:
             work(path, clock)
@@ -120,10 +116,8 @@ def test_compaction_in_every_state_reads_the_same_on_spark(spark: SparkSession, 
     for point in sorted({*range(0, points, points // 7), *range(points - 7, points, 2)}):
         copy = tmp_path / f"at-{point}"
         shutil.copytree(path, copy)
-        CrashingStorage.bomb = Bomb(point)
-        with pytest.raises(Crash):
+        with dying_at(point):
             work(copy, Clock(clock.now))
-        CrashingStorage.bomb = Bomb()
         content = agreed(copy, clock)
         assert by_spark(spark, copy) == without_empty(content)
         seen.append(content["record_index"].get("a$1"))

@@ -303,7 +303,7 @@ def table(spark: SparkSession) -> Table:
 
 @pytest.fixture(params=["UTC", "Europe/Berlin", "-03:30"])
 def time_zone(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str]:
-    before = spark.conf.get("spark.sql.session.timeZone")
+    before = str(spark.conf.get("spark.sql.session.timeZone"))
     spark.conf.set("spark.sql.session.timeZone", request.param)
     # It dies of a literal that overflows the column's decimal type.
     spark.conf.set("spark.sql.optimizer.excludedRules", UNWRAP_CAST)
@@ -416,7 +416,7 @@ def test_tree_of_what_catalyst_hands_over_admits_the_same_rows(
 
 def optimized_filter(execution: Any) -> Any:
     """The filter that is left after optimization; None if it was decided there, or Spark dies of it."""
-    from py4j.protocol import Py4JJavaError
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
     try:
         plan = execution.optimizedPlan()

@@ -13,9 +13,10 @@ import pytest
 
 from hudi_index import IndexedTable
 from hudi_index.spark import last_plans, read_indexed
-from tests.engine.table.fabricate import Fabricated
+from hudi_index.spark.validate.parity import session_settings as session
 from tests.parity.tables import COW, HudiTable
-from tests.parity.test_queries_on_spark import collected, exact, full_scan, session
+from tests.parity.test_queries_on_spark import collected, exact, full_scan
+from tests.support.tables import Fabricated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,7 +101,7 @@ def test_rfc_63_evolved_partitioning_is_skipped_by_ranges_wherever_files_lie(tmp
         assert sorted(piece.group.file_id for piece in indexed.plan(where).slices) == kept
         wanted = sorted(row["id"] for row in every if passes(row))
         assert wanted
-        assert sorted(indexed.scan(where, ["id"]).read_all().column("id").to_pylist()) == wanted
+        assert sorted(indexed.scan(where, ["id"]).read_all().column("id").to_pylist()) == wanted  # type: ignore[type-var]  # no null among them
 
 
 @pytest.mark.spark

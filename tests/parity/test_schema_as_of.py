@@ -9,10 +9,11 @@ import pytest
 from hudi_index import IndexedTable
 from hudi_index.errors import UnknownColumnError
 from hudi_index.spark import last_plans, read_indexed
+from hudi_index.spark.validate.parity import session_settings as session
 from hudi_index.table import Snapshot
 from hudi_index.table.types import spark_type
 from tests.parity.tables import COW, MOR, HudiTable, canonical_rows
-from tests.parity.test_queries_on_spark import collected, exact, full_scan, session
+from tests.parity.test_queries_on_spark import collected, exact, full_scan
 
 if TYPE_CHECKING:
     from pathlib import Path

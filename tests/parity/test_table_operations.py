@@ -109,7 +109,7 @@ def test_log_only_file_groups_are_read(make: MakeTable, version: int) -> None:
 
 def keys_in_order(snapshot: Snapshot, *slices: FileSlice) -> list[str]:
     batches = (batch for s in slices for batch in snapshot.reader.rows(s, []).batches())
-    return [key for batch in batches for key in batch.column("_hoodie_record_key").to_pylist()]
+    return [str(key) for batch in batches for key in batch.column("_hoodie_record_key").to_pylist()]
 
 
 def keys_in_order_elsewhere(table: HudiTable) -> list[str]:
@@ -124,7 +124,7 @@ def keys_in_order_elsewhere(table: HudiTable) -> list[str]:
     done = subprocess.run(
         [sys.executable, "-c", code, str(table.path)], capture_output=True, check=True, cwd=root, text=True
     )
-    return ast.literal_eval(done.stdout)
+    return list(ast.literal_eval(done.stdout))
 
 
 @pytest.mark.parametrize("version", [6, 9])
@@ -216,7 +216,7 @@ def test_superseded_slices_are_read_while_their_files_exist(make: MakeTable) -> 
         assert again.identity == old.identity
         for batch in current.reader.rows(again, names).batches():
             for row, count in canonical_rows([batch.select(names)]).items():
-                found[(old.group.file_id, *row)] += count
+                found[(old.group.file_id,) + row] += count  # noqa: RUF005  mypy takes a star here for 3.11
     assert found == rows_before
     gone = before.slices[0]
     (table.path / gone.log_paths[-1]).unlink()

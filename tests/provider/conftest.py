@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.provider import home  # first: it says where Airflow's home is
+from tests.support import airflow_home as home  # first: it says where Airflow's home is
 
 
 @pytest.fixture(scope="session")

@@ -17,8 +17,8 @@ from airflow_hudi_index.triggers.commits import HudiCommitTrigger
 from airflow_hudi_index.triggers.freshness import HudiIndexFreshTrigger
 from airflow_hudi_index.triggers.jobs import LocalJobTrigger
 from hudi_index.errors import InvalidOptionError
-from tests.provider.running import WITH_AIRFLOW
-from tests.provider.support import fabricated
+from tests.support.airflow import WITH_AIRFLOW
+from tests.support.tables import fabricated
 
 if TYPE_CHECKING:
     from pathlib import Path

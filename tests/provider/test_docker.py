@@ -8,12 +8,12 @@ import re
 from typing import Any
 
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]  # comes with Airflow, untyped
 
 from airflow_hudi_index.get_provider_info import get_provider_info
 from airflow_hudi_index.hooks.hudi_index import RUN_MODES
-from tests.provider.home import ROOT
-from tests.provider.running import WITH_AIRFLOW
+from tests.support.airflow import WITH_AIRFLOW
+from tests.support.airflow_home import ROOT
 
 pytestmark = WITH_AIRFLOW
 

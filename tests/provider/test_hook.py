@@ -11,8 +11,8 @@ from airflow.providers.common.compat.sdk import AirflowFailException, AirflowNot
 from airflow_hudi_index.hooks.hudi_index import HudiIndexHook
 from airflow_hudi_index.job_command import JobCommand
 from hudi_index.errors import UserError
-from tests.provider.running import WITH_AIRFLOW
-from tests.provider.support import T1, T2, fabricated, write
+from tests.support.airflow import WITH_AIRFLOW
+from tests.support.tables import T1, T2, fabricated, write
 
 if TYPE_CHECKING:
     from pathlib import Path

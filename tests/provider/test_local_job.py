@@ -15,7 +15,7 @@ import pytest
 
 from airflow_hudi_index.local_job import LocalJob
 from airflow_hudi_index.triggers.jobs import LocalJobTrigger
-from tests.provider.running import WITH_AIRFLOW
+from tests.support.airflow import WITH_AIRFLOW
 
 pytestmark = WITH_AIRFLOW
 

@@ -24,10 +24,10 @@ from hudi_index.errors import UserError
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.spark.native import NativeIndexes
 from tests.parity.tables import COW, HudiTable, hostile_rows
-from tests.provider.home import ROOT
-from tests.provider.running import WITH_AIRFLOW, dags_of, run_dag
-from tests.provider.support import fabricated
 from tests.spark.test_jobs import cluster
+from tests.support.airflow import WITH_AIRFLOW, dags_of, run_dag
+from tests.support.airflow_home import ROOT
+from tests.support.tables import fabricated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -174,12 +174,12 @@ def test_arguments_that_do_not_fit_are_refused_while_parsing(wrong: dict[str, An
 
 def test_retries_hold_for_mapped_tasks_and_those_of_a_dag_win() -> None:
     with DAG("ours", schedule=None):
-        ours = [
+        ours: list[Any] = [
             HudiMaintainIndexesOperator(task_id="one", table="/t"),
             HudiMaintainIndexesOperator.partial(task_id="mapped").expand(table=["/t"]),
         ]
     with DAG("theirs", schedule=None, default_args={"retries": 7, "poke_interval": 9}):
-        theirs = [
+        theirs: list[Any] = [
             HudiMaintainIndexesOperator(task_id="one", table="/t"),
             HudiMaintainIndexesOperator.partial(task_id="mapped").expand(table=["/t"]),
         ]
@@ -224,7 +224,8 @@ def test_commands_are_argument_lists() -> None:
 
 
 def test_only_queries_are_asked() -> None:
-    for wrong in ({"sql": ["DROP TABLE t"]}, {"where": ["n = 1); DROP TABLE t; --"]}):
+    requests: list[dict[str, Any]] = [{"sql": ["DROP TABLE t"]}, {"where": ["n = 1); DROP TABLE t; --"]}]
+    for wrong in requests:
         with pytest.raises(UserError):
             HudiValidateIndexesOperator(task_id="v", table="/t", **wrong).command("/t")
 

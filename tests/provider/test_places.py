@@ -19,9 +19,9 @@ from airflow_hudi_index.triggers.commits import HudiCommitTrigger
 from airflow_hudi_index.triggers.freshness import HudiIndexFreshTrigger
 from hudi_index import IndexedTable
 from hudi_index.errors import UserError
-from tests.provider.home import ROOT
-from tests.provider.running import WITH_AIRFLOW, dags_of, run_dag
-from tests.provider.support import fabricated
+from tests.support.airflow import WITH_AIRFLOW, dags_of, run_dag
+from tests.support.airflow_home import ROOT
+from tests.support.tables import fabricated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -170,7 +170,7 @@ def test_hook_sensors_and_triggers_keep_to_it(warehouse: Path) -> None:
                 )
                 with pytest.raises(AirflowFailException, match="table"):
                     sensor.execute({})
-        where = {"table": outside, "hudi_index_conn_id": "warehouse"}
+        where: dict[str, Any] = {"table": outside, "hudi_index_conn_id": "warehouse"}
         for trigger in (HudiCommitTrigger(**where), HudiIndexFreshTrigger(limits={}, **where)):
             with pytest.raises(UserError, match="table"):
                 trigger._look()

@@ -13,9 +13,9 @@ from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleA
 from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 
 from airflow_hudi_index.settings import task_folder, task_place
-from tests.provider.home import ROOT
-from tests.provider.running import WITH_AIRFLOW, dags_of, run_dag
-from tests.provider.support import fabricated
+from tests.support.airflow import WITH_AIRFLOW, dags_of, run_dag
+from tests.support.airflow_home import ROOT
+from tests.support.tables import fabricated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from airflow_hudi_index.get_provider_info import get_provider_info
 from airflow_hudi_index.hooks.hudi_index import RUN_MODES, HudiIndexHook
 from airflow_hudi_index.plugin import HudiIndexPlugin
 from airflow_hudi_index.settings import SECTION
-from tests.provider.running import WITH_AIRFLOW
+from tests.support.airflow import WITH_AIRFLOW
 
 pytestmark = WITH_AIRFLOW
 
@@ -48,14 +48,19 @@ def test_airflow_lists_provider_form_and_settings() -> None:
 
     manager = ProvidersManager()
     assert "airflow-hudi-index" in manager.providers
-    assert manager.hooks["hudi_index"].hook_name == "Hudi Index"
+    hook = manager.hooks["hudi_index"]
+    assert hook is not None
+    assert hook.hook_name == "Hudi Index"
     assert SECTION in dict(manager.provider_configs)["airflow-hudi-index"]
 
 
 def test_plugin_serves_one_guarded_route() -> None:
+    from fastapi.routing import APIRoute
+
     from airflow_hudi_index.plugin import reports_app
 
     (entry,) = HudiIndexPlugin.fastapi_apps
     assert entry["url_prefix"] == "/hudi-index"
     (route,) = reports_app().routes
+    assert isinstance(route, APIRoute)
     assert len(route.dependencies) == 3

@@ -31,9 +31,9 @@ from airflow_hudi_index.triggers.commits import HudiCommitTrigger
 from airflow_hudi_index.triggers.freshness import HudiIndexFreshTrigger
 from hudi_index.errors import UserError
 from hudi_index.spark.runtime.session import SHORT_RUN
-from tests.provider.home import FEW_TASKS, HOME, ROOT
-from tests.provider.running import WITH_AIRFLOW, dags_of, run_dag
-from tests.provider.support import fabricated
+from tests.support.airflow import WITH_AIRFLOW, dags_of, run_dag
+from tests.support.airflow_home import FEW_TASKS, HOME, ROOT
+from tests.support.tables import fabricated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

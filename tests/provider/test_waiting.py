@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,15 @@ from airflow.providers.common.compat.sdk import AirflowFailException, TaskDeferr
 from airflow_hudi_index.assets import hudi_index_asset, hudi_table_asset
 from airflow_hudi_index.freshness import staleness
 from airflow_hudi_index.hooks.hudi_index import HudiIndexHook
+from airflow_hudi_index.operators import HudiMaintainIndexesOperator
 from airflow_hudi_index.sensors import HudiCommitSensor, HudiIndexFreshSensor
 from airflow_hudi_index.triggers.commits import HudiCommitTrigger
 from airflow_hudi_index.triggers.freshness import HudiIndexFreshTrigger
 from hudi_index import IndexedTable
-from tests.provider.running import WITH_AIRFLOW
-from tests.provider.support import T1, T2, T3, fabricated, write
+from hudi_index.storage import Storage
+from hudi_index.table.footer import row_count_of
+from tests.support.airflow import WITH_AIRFLOW
+from tests.support.tables import T1, T2, T3, fabricated, write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,7 +80,7 @@ def test_trigger_of_an_asset_remembers_over_restarts(tmp_path: Path) -> None:
         (watcher,) = hudi_table_asset(str(table.path), poll_interval=0.01).watchers
         _, arguments = watcher.trigger.serialize()
         trigger = HudiCommitTrigger(**json.loads(json.dumps(arguments)))
-        trigger.asset_state_store = store
+        trigger.asset_state_store = store  # type: ignore[assignment]  # stands in for Airflow's
         return trigger
 
     async def first_life() -> list[Any]:
@@ -160,6 +164,30 @@ def test_fresh_sensor_waits_for_maintenance(tmp_path: Path) -> None:
     again = HudiIndexFreshTrigger(**json.loads(json.dumps(arguments)))
     (event,) = asyncio.run(asyncio.wait_for(events(again, 1), 60))
     assert sensor.execute_complete({}, event)["indexed_instant"] == T2
+
+
+def test_file_cleaned_during_the_look_fails_neither_sensor_nor_operator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = fabricated(tmp_path / "t")
+    write(table, T2, "b", range(20, 25))
+    (cleaned,) = (table.path / "eu").glob("b_*.parquet")
+
+    def clean_and_count(storage: Storage, path: str) -> int:
+        cleaned.unlink(missing_ok=True)
+        return row_count_of(storage, path)
+
+    monkeypatch.setattr(
+        importlib.import_module("hudi_index.lifecycle.status"), "row_count_of", clean_and_count
+    )
+    data = cleaned.read_bytes()
+
+    assert not HudiIndexFreshSensor(task_id="s", table=str(table.path)).poke({})
+    assert not cleaned.exists()
+
+    cleaned.write_bytes(data)
+    assert HudiMaintainIndexesOperator(task_id="m", table=str(table.path)).needless(str(table.path)) is None
+    assert not cleaned.exists()
 
 
 def test_fresh_enough(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudi_index import IndexedTable
 from hudi_index.metadata_table import MetadataTable
-from tests.engine.table.fabricate import Fabricated
+from tests.support.tables import Fabricated
 from tests.validation.tables import STATEMENTS, clustered_table, instant
 
 if TYPE_CHECKING:

@@ -15,12 +15,13 @@ from hudi_index.catalog import Catalog, IndexState
 from hudi_index.errors import LeaseHeldError
 from hudi_index.lifecycle import LocalExecutor, maintain
 from hudi_index.lifecycle import state as state_module
+from hudi_index.lifecycle.repair import RepairReport
 from hudi_index.metadata_table import MetadataTable
-from tests.lifecycle.support import check_indexes
 from tests.repair.support import Trips
 from tests.repair.test_verbs import DAMAGES, _check_queries
 from tests.repair.test_verbs import indexed as indexed
-from tests.store.support import Bomb, Crash, CrashingStorage
+from tests.support.entries import check_indexes
+from tests.support.storage import CrashingStorage, dying_at, points_counted
 
 CRASHED = (
     "commit lost",
@@ -33,41 +34,21 @@ CRASHED = (
 SAMPLED = 5
 
 
-class KilledStorage(CrashingStorage):
-    """Dies at moves, and before and after folders are deleted, as well."""
-
-    def move(self, path: str, other: str) -> None:
-        self.bomb.point()
-        super().move(path, other)
-        self.bomb.point()
-
-    def delete_folder(self, folder: str) -> None:
-        self.bomb.point()
-        super().delete_folder(folder)
-        self.bomb.point()
-
-
-def _repair(path: Path, point: int | None) -> int:
-    """Let a repair die at a point; returns how many it passed."""
-    KilledStorage.bomb = bomb = Bomb(point)
-    try:
-        IndexedTable(KilledStorage.open(path)).repair()
-    except Crash:
-        assert point is not None
-    finally:
-        KilledStorage.bomb = Bomb()
-    return bomb.passed
+def _repair(path: Path) -> None:
+    IndexedTable(CrashingStorage.open(path)).repair()
 
 
 def _check_crashes(damage: str, indexed: Trips, tmp_path: Path, sample: Callable[[int], list[int]]) -> None:
     whole = indexed.copied(tmp_path / "whole")
     DAMAGES[damage](whole)
-    points = _repair(whole.path, None)
-    assert points > 10
-    for point in sample(points):
+    with points_counted() as bomb:
+        _repair(whole.path)
+    assert bomb.passed > 10
+    for point in sample(bomb.passed):
         trips = indexed.copied(tmp_path / str(point))
         DAMAGES[damage](trips)
-        _repair(trips.path, point)
+        with dying_at(point):
+            _repair(trips.path)
         _check_queries(trips)
         # The dead one is this very process, which lives: its lease is let go as after a minute.
         for file in (trips.metadata_table / ".hoodie/ledger").glob("*.json"):
@@ -80,7 +61,7 @@ def _check_crashes(damage: str, indexed: Trips, tmp_path: Path, sample: Callable
         assert trips.table.repair(check=True).damage == [], point
 
 
-def _repair_after_lease(trips: Trips):  # type: ignore[no-untyped-def]
+def _repair_after_lease(trips: Trips) -> RepairReport:
     """As another process on this host would: the one that had the lease is gone."""
     patch = pytest.MonkeyPatch()
     patch.setattr("hudi_index.metadata_table.decisions.Owner.is_gone", lambda _: True)

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from hudi_index import IndexedTable
 from hudi_index.catalog import IndexState
 from hudi_index.errors import CatalogCorruptError
-from tests.lifecycle.support import check_indexes
 from tests.repair.damages import Damage, damages
 from tests.repair.support import rows_of, wide_table
+from tests.support.entries import check_indexes
 
 PREDICATES = (
     "n = 101",

@@ -14,8 +14,8 @@ from hudi_index.catalog import Catalog, IndexState
 from hudi_index.errors import CorruptError, HudiIndexError
 from hudi_index.lifecycle import LocalExecutor
 from hudi_index.metadata_table import MetadataTable
-from tests.lifecycle.support import check_indexes
 from tests.repair.support import Trips
+from tests.support.entries import check_indexes
 
 
 def _commit(trips: Trips) -> Path:
@@ -125,6 +125,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Trips:
 def test_every_verb_after_damage_does_right_or_names_repair(
     damage: str, indexed: Trips, tmp_path: Path
 ) -> None:
+    trips, table = indexed, indexed.table
     for verb, run in VERBS.items():
         trips = indexed.copied(tmp_path / re.sub(r"\W", "-", verb))
         DAMAGES[damage](trips)

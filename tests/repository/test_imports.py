@@ -86,7 +86,9 @@ FAULTS = [
     pytest.param("layers", {"hudi_index/planner/__init__.py": "import hudi_index.lifecycle"}, id="sideways"),
     pytest.param("layers", {"hudi_index/utils.py": ""}, id="module without a layer"),
     pytest.param("packages", {"spark_jobs/stray.py": "import airflow_hudi_index"}, id="job on provider"),
-    pytest.param("packages", {"hudi_index/errors.py": "import airflow_hudi_index"}, id="engine on provider"),
+    pytest.param(
+        "packages", {"hudi_index/errors/root.py": "import airflow_hudi_index"}, id="engine on provider"
+    ),
     pytest.param(
         "kinds",
         {
@@ -96,7 +98,7 @@ FAULTS = [
         id="kind on kind",
     ),
     pytest.param("kinds", {"hudi_index/kinds/newcomer.py": ""}, id="kind that is not listed"),
-    pytest.param("airflow", {"hudi_index/errors.py": "import airflow.sdk"}, id="Airflow in the engine"),
+    pytest.param("airflow", {"hudi_index/errors/root.py": "import airflow.sdk"}, id="Airflow in the engine"),
     pytest.param("pyspark", {"hudi_index/planner/__init__.py": "import pyspark"}, id="Spark in the engine"),
     pytest.param("pure", {"hudi_index/predicate/__init__.py": "import pyarrow"}, id="Arrow in predicates"),
     pytest.param(
@@ -134,7 +136,7 @@ def sound_copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
             place = copy / folder.relative_to(ROOT)
             place.mkdir(parents=True, exist_ok=True)
             (place / "__init__.py").write_text("")
-    for module in ("storage.py", "errors.py", "credentials.py"):
+    for module in ("storage.py", "credentials.py"):
         (copy / "hudi_index" / module).write_text("")
     (copy / "hudi_index" / "spark" / "__init__.py").write_text("import pyspark\n")
     return copy

@@ -12,8 +12,8 @@ import pytest
 from hudi_index.engine import IndexedTable
 from hudi_index.errors import SliceRefusedError
 from hudi_index.spark import last_plans, read_indexed
-from tests.lifecycle.support import stored_entries
 from tests.parity.tables import COW, MOR, HudiTable
+from tests.support.entries import stored_entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -194,7 +194,7 @@ def rewrite_footers(path: Path, said: dict[str, str], *, int96: bool) -> None:
             writer.write_table(content)
             writer.add_key_value_metadata(said)
         footer = pq.read_metadata(file)
-        kinds = [each.physical_type for each in footer.schema if each.path == "at"]
+        kinds = [each.physical_type for each in footer.schema if each.path == "at"]  # type: ignore[attr-defined]  # not in pyarrow's stubs
         assert kinds == ["INT96" if int96 else "INT64"]
         assert (footer.metadata or {}) == {key.encode(): value.encode() for key, value in said.items()}
 

@@ -80,6 +80,7 @@ def port(tmp_path: Path) -> Iterator[int]:
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with log.open("w") as sink, subprocess.Popen(command, text=True, stderr=sink, **pipes) as server:
         try:
+            assert server.stdout is not None
             if not any(line.strip() == "ready" for line in iter(server.stdout.readline, "")):
                 told = log.read_text()
                 if "unresolved dependency" in told:

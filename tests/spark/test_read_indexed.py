@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hudi_index.engine import IndexedTable
-from hudi_index.errors import InvalidOptionError, NoSuchTableError, UnsupportedTableError
-from hudi_index.spark import NoJvmError, NotPlannedWarning, last_plans, read_indexed
+from hudi_index.errors import InvalidOptionError, NoJvmError, NoSuchTableError, UnsupportedTableError
+from hudi_index.spark import NotPlannedWarning, last_plans, read_indexed
 from hudi_index.spark.read import file_index
 from hudi_index.spark.read import indexed as read
 from hudi_index.spark.read.base_files import read_base_files
 from hudi_index.spark.read.file_index import FilePlanner, index_factory
+from hudi_index.spark.validate.parity import session_settings as session
 from hudi_index.storage import Storage
 from hudi_index.table import Snapshot
 from tests.parity.tables import COW, MOR, HudiTable, canonical_rows, hostile_rows
-from tests.parity.test_queries_on_spark import session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,6 +92,7 @@ def test_view_is_pruned_by_the_filters_of_plain_sql(spark: SparkSession, hudi: H
     found = spark.sql(f"SELECT id FROM trips WHERE {where}")
     assert ids(found) == ids(hudi.read().where(where))
     (plan,) = last_plans(1)
+    assert plan.plan is not None
     assert (plan.total, plan.error, plan.plan.unknown) == (SLICES, None, [])
     assert plan.kept < 3
     assert "asked         by_name" in plan.explain()
@@ -213,7 +214,7 @@ def test_commit_between_hudis_look_and_ours_loses_nothing(
         IndexedTable.open(hudi.path).maintain()
         return load(Snapshot, storage, as_of, **known)  # type: ignore[no-any-return]
 
-    monkeypatch.setattr(file_index.Snapshot, "load", commit_and_load)
+    monkeypatch.setattr(Snapshot, "load", commit_and_load)
     late = read_indexed(spark, hudi.path, strict=True)
     assert ids(late.where("name = 'ascii'")) == wanted
     assert "k0002" in wanted
@@ -360,12 +361,14 @@ def test_earlier_instant_is_read_through_the_indexes(spark: SparkSession, hudi: 
 
 def test_request_that_makes_no_sense_is_refused(spark: SparkSession, tables: dict[str, HudiTable]) -> None:
     path = tables[COW].path
+    optimized: dict[str, Any] = {"hoodie.datasource.query.type": "read_optimized"}
+    earlier: dict[str, Any] = {"as.of.instant": "20240101000000"}
     with pytest.raises(NoSuchTableError):
         read_indexed(spark, path / "nowhere")
     with pytest.raises(InvalidOptionError, match="snapshot query"):
-        read_indexed(spark, path, **{"hoodie.datasource.query.type": "read_optimized"})
+        read_indexed(spark, path, **optimized)
     with pytest.raises(InvalidOptionError, match="say as_of"):
-        read_indexed(spark, path, **{"as.of.instant": "20240101000000"})
+        read_indexed(spark, path, **earlier)
     with pytest.raises(InvalidOptionError, match="yyyyMMddHHmmss"):
         read_indexed(spark, path, as_of="yesterday")
 

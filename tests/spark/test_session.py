@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -32,7 +32,7 @@ def test_session_writes_and_reads_hudi(spark: SparkSession, tmp_path: Path) -> N
 
 
 def test_workers_run_this_python_and_exchange_arrow(spark: SparkSession) -> None:
-    def interpreters(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def interpreters(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
         for batch in batches:
             yield pa.RecordBatch.from_pydict({"python": [sys.executable] * batch.num_rows})
 
@@ -45,7 +45,9 @@ def test_workers_are_forked_with_the_engine_imported(spark: SparkSession) -> Non
     def origin(_: int) -> tuple[str, bool]:
         import sys
 
-        return sys.modules["__main__"].__spec__.name, "hudi_index.lifecycle.tasks" in sys.modules
+        spec = sys.modules["__main__"].__spec__
+        assert spec is not None
+        return spec.name, "hudi_index.lifecycle.tasks" in sys.modules
 
     found = spark.sparkContext.parallelize(range(2), 2).map(origin).collect()
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hudi_index.spark.build.slices import SliceChangedError, _logs_by_group, _refuse_another
+from hudi_index.errors import SliceChangedError
+from hudi_index.spark.build.slices import _logs_by_group, _refuse_another
 from hudi_index.table import FileGroupId, FileSlice
 
 GROUP = FileGroupId("a b", "f-0")

@@ -12,7 +12,7 @@ import pytest
 from hudi_index import IndexedTable
 from hudi_index.spark import last_plans, read_indexed
 from tests.parity.tables import MOR, HudiTable, hostile_rows
-from tests.work import counted
+from tests.support.counting import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What store tests share: a clock to turn, a storage that dies on demand, two independent readers."""
+"""What store tests share: a clock to turn, processes that die, two independent readers."""
 
 from __future__ import annotations
 
@@ -18,15 +18,12 @@ from hudi_index.metadata_table.layout import parse_data_file
 from hudi_index.metadata_table.ledger import Owner
 from hudi_index.metadata_table.table import MetadataTable, Settings
 from hudi_index.storage import Storage
+from tests.support.storage import CrashingStorage, dying_at, points_counted
 
 Content = dict[str, dict[str, str | None]]
 """Partition -> key -> ordering value of the payload: enough to tell one version of an entry from another."""
 
 SETTINGS = Settings(lease=timedelta(seconds=60), retention=timedelta(minutes=30))
-
-
-class Crash(BaseException):
-    """The process dies here. Not an Exception: nothing may catch it and go on."""
 
 
 @dataclass
@@ -39,59 +36,6 @@ class Clock:
 
     def advance(self, **amount: float) -> None:
         self.now += timedelta(**amount)
-
-
-@dataclass
-class Bomb:
-    """Goes off at the n-th point that mutating storage operations pass; None never."""
-
-    left: int | None = None
-    passed: int = 0
-
-    def point(self) -> None:
-        self.passed += 1
-        if self.left is None:
-            return
-        self.left -= 1
-        if self.left < 0:
-            raise Crash
-
-
-class CrashingStorage(Storage):
-    """A real storage that dies before, within and after every operation that changes a file."""
-
-    bomb = Bomb()
-
-    def write(self, path: str, data: bytes) -> None:
-        super().write(path, data[: len(data) // 2])
-        self.bomb.point()  # leaves half a file
-        super().write(path, data)
-        self.bomb.point()
-
-    def open_output(self, path: str) -> pa.NativeFile:
-        self.bomb.point()
-        super().open_output(path).close()
-        self.bomb.point()  # leaves an empty file
-        return super().open_output(path)
-
-    def _write_temporary(self, path: str, data: bytes) -> str:
-        self.bomb.point()
-        temporary = super()._write_temporary(path, data)
-        self.bomb.point()
-        return temporary
-
-    def create(self, path: str, data: bytes) -> None:
-        super().create(path, data)
-        self.bomb.point()
-
-    def replace(self, path: str, data: bytes) -> None:
-        super().replace(path, data)
-        self.bomb.point()
-
-    def delete(self, path: str) -> None:
-        self.bomb.point()
-        super().delete(path)
-        self.bomb.point()
 
 
 def open_table(path: Path, clock: Clock, *, owner: str = "one", crashing: bool = False) -> MetadataTable:
@@ -111,7 +55,7 @@ class Change:
 
 def entries_of(values: dict[str, str]) -> pa.Table:
     payload = [{"orderingValue": value, "instantTime": None} for value in values.values()]
-    struct = pa.struct({"orderingValue": pa.string(), "instantTime": pa.string()})
+    struct = pa.struct([pa.field("orderingValue", pa.string()), pa.field("instantTime", pa.string())])
     return pa.table(
         {
             "key": pa.array(list(values), pa.string()),
@@ -215,9 +159,14 @@ def leftovers(path: Path, clock: Clock) -> set[str]:
     return files - named
 
 
+def newest_decision(path: Path) -> Path | None:
+    """The ledger's last file."""
+    return max((path / ".hoodie/ledger").glob("*.json"), default=None)
+
+
 def is_last_decision_a_commit_of(path: Path, clock: Clock, owner: str) -> bool:
     """Whether the last thing that happened is that this writer's commit was decided."""
-    newest = max((path / ".hoodie/ledger").glob("*.json"), default=None)
+    newest = newest_decision(path)
     decision = json.loads(newest.read_text()) if newest else {}
     begins = {
         grant["requested_time"]
@@ -236,10 +185,10 @@ def crash_points(path: Path, clock: Clock, work: Work) -> int:
     """At how many points `work` can die, found by doing it on a copy."""
     copy = path.with_name(path.name + "-copy")
     shutil.copytree(path, copy)
-    CrashingStorage.bomb = Bomb()
     try:
-        work(copy, replace(clock))
-        return CrashingStorage.bomb.passed
+        with points_counted() as bomb:
+            work(copy, replace(clock))
+        return bomb.passed
     finally:
         shutil.rmtree(copy)
 
@@ -248,19 +197,14 @@ def crash_and_recover(
     path: Path, clock: Clock, work: Work, *, point: int, before: Content, after: Content
 ) -> Content:
     """Let `work` die at a point; then the table holds `before` or `after`, whatever comes. Returns which."""
-    CrashingStorage.bomb = Bomb(point)
-    try:
+    earlier = newest_decision(path)
+    with dying_at(point):
         work(path, clock)
-    except Crash:
-        pass
-    else:
-        raise AssertionError(f"the process should have died at point {point}")
-    finally:
-        CrashingStorage.bomb = Bomb()
     clock.advance(minutes=2)
     seen = agreed(path, clock)
     assert seen in (before, after)
-    is_decided = is_last_decision_a_commit_of(path, clock, "one")
+    # One that dies before its first decision leaves an earlier commit as the last thing decided.
+    is_decided = newest_decision(path) != earlier and is_last_decision_a_commit_of(path, clock, "one")
     # The next writers finish what was decided and clear what was not; they change nothing else.
     table = open_table(path, clock, owner="next")
     with table.begin() as transaction:

@@ -19,11 +19,9 @@ from hypothesis.stateful import (
 
 from tests.store import operations
 from tests.store.support import (
-    Bomb,
     Change,
     Clock,
     Content,
-    CrashingStorage,
     Work,
     agreed,
     applied,
@@ -53,7 +51,6 @@ class Histories(RuleBasedStateMachine):
         self.content: Content = {}
 
     def teardown(self) -> None:
-        CrashingStorage.bomb = Bomb()
         shutil.rmtree(self.path, ignore_errors=True)
 
     @initialize(change=inserts, shards=st.integers(1, 2))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -208,7 +208,7 @@ def test_commit_decided_but_not_yet_visible_is_finished_by_the_next_writer(
     slow = open_table(path, clock, owner="slow")
     transaction = slow.begin()
     write_changes(transaction, {"files": Change({"a$1": "slow", "s$1": "slow"})})
-    paused = []
+    paused: list[Any] = []
     monkeypatch.setattr(slow._ledger, "_complete", paused.append)
     transaction.commit()
     assert agreed(path, clock) == {"files": {"a$1": "1"}}

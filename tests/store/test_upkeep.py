@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,9 +12,10 @@ import pytest
 from hudi_index.errors import LeaseHeldError
 from hudi_index.metadata_table.compaction import DueRule, compact_slice
 from hudi_index.metadata_table.table import MetadataTable
-from hudi_index.storage import Storage
+from hudi_index.storage import TEMPORARY_SUFFIX, Storage
 from tests.store import operations
-from tests.store.support import SETTINGS, Change, Clock, agreed, open_table, ours
+from tests.store.support import SETTINGS, Change, Clock, agreed, crash_points, open_table, ours
+from tests.support.storage import dying_at
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -165,3 +168,33 @@ def test_table_of_a_data_table_lives_in_its_index_folder(tmp_path: Path) -> None
     assert table.exists()
     assert (tmp_path / ".hoodie/.index/mdt/.hoodie/hoodie.properties").exists()
     assert ours(table) == {}
+
+
+def _temporaries(path: Path) -> list[Path]:
+    return sorted(path.rglob(f".*{TEMPORARY_SUFFIX}"))
+
+
+def test_cleaning_deletes_temporary_files_of_processes_that_died(path: Path, clock: Clock) -> None:
+    work = operations.maintain({"record_index": Change({"k$0001": "x"})})
+    content = agreed(path, clock)
+    found = set()
+    for point in range(crash_points(path, clock, work)):
+        copy = path.with_name(f"died-{point}")
+        shutil.copytree(path, copy)
+        with dying_at(point):
+            work(copy, replace(clock))
+        found |= {file.parent.relative_to(copy).as_posix() for file in _temporaries(copy)}
+        for file in _temporaries(copy):
+            # The file system's clock is not the one that the test turns.
+            os.utime(file, (clock.now.timestamp(), clock.now.timestamp()))
+
+        later = replace(clock)
+        later.advance(minutes=10)
+        is_left = bool(_temporaries(copy))
+        open_table(copy, later, owner="next").clean()
+        assert bool(_temporaries(copy)) is is_left, "one who lives may need it"
+        later.advance(minutes=40)
+        open_table(copy, later, owner="next").clean()
+        assert _temporaries(copy) == []
+        assert agreed(copy, later)["files"] == content["files"]
+    assert found == {".hoodie/ledger", ".hoodie/timeline"}

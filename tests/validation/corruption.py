@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyroaring import BitMap
 from rbloom import Bloom
+from xxhash import xxh3_64_intdigest as digest_of
 
 from hudi_index.entries.schema import ENTRY_SCHEMA, KEY
-from hudi_index.kinds.bloom_filters import digest_of
 from hudi_index.metadata_table import MetadataTable
 
 if TYPE_CHECKING:

@@ -2,46 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
-from dataclasses import dataclass
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from hudi_index import IndexedTable
-from tests.engine.table.fabricate import Fabricated
+from tests.support.tables import Fabricated, schema_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-COLUMNS = pa.schema(
-    [
-        pa.field("id", pa.string(), nullable=False),
-        ("n", pa.int32()),
-        ("name", pa.string()),
-        ("ratio", pa.float64()),
-        ("flag", pa.bool_()),
-        ("region", pa.string()),
-    ]
+COLUMNS = schema_of(
+    pa.field("id", pa.string(), nullable=False),
+    pa.field("n", pa.int32()),
+    pa.field("name", pa.string()),
+    pa.field("ratio", pa.float64()),
+    pa.field("flag", pa.bool_()),
+    pa.field("region", pa.string()),
 )
-_TYPES = {
-    "id": "string",
-    "n": "int",
-    "name": "string",
-    "ratio": "double",
-    "flag": "boolean",
-    "region": "string",
-}
-AVRO = {
-    "type": "record",
-    "name": "row",
-    "fields": [{"name": name, "type": ["null", kind]} for name, kind in _TYPES.items()],
-}
 NAMES = ("", "a$b", "ascii", "zürich", "日本語", "x" * 1500, "x" * 1500 + "y", "'q'", None, "%", "Ascii")
 RATIOS = (0.0, -0.0, math.nan, math.inf, -math.inf, 1.5, -2.25, None, 1e300)
 STATEMENTS = {
@@ -51,41 +31,6 @@ STATEMENTS = {
     "record_index": "CREATE INDEX record_index ON t USING record_index (id)",
     "secondary_index": "CREATE INDEX secondary_index ON t USING secondary_index (name) OPTIONS (shards = 2)",
 }
-
-
-@dataclass
-class Wide(Fabricated):
-    """A table of COLUMNS."""
-
-    def commit(self, requested: str, action: str = "commit", **options: Any) -> None:
-        extra = options.pop("extra", {"schema": json.dumps(AVRO)})
-        super().commit(requested, action, extra=extra, **options)
-
-    def base_file(
-        self,
-        partition_path: str,
-        file_id: str,
-        instant: str,
-        rows: Sequence[Mapping[str, Any]] = (),
-        **options: Any,
-    ) -> str:
-        name = f"{file_id}_0-1-2_{instant}.parquet"
-        self.partition(partition_path)
-        meta: dict[str, Any] = {
-            "_hoodie_commit_time": [instant] * len(rows),
-            "_hoodie_commit_seqno": [f"{instant}_0_{i}" for i in range(len(rows))],
-            "_hoodie_record_key": [row["id"] for row in rows],
-            "_hoodie_partition_path": [partition_path] * len(rows),
-            "_hoodie_file_name": [name] * len(rows),
-        }
-        table = pa.table(meta, schema=pa.schema([(key, pa.string()) for key in meta]))
-        data = pa.Table.from_pylist(list(rows), schema=COLUMNS)
-        for column in COLUMNS:
-            table = table.append_column(column, data.column(column.name))
-        sink = BytesIO()
-        pq.write_table(table, sink, **options)
-        self.write(f"{partition_path}/{name}", sink.getvalue())
-        return name
 
 
 def instant(number: int) -> str:
@@ -103,10 +48,10 @@ def random_row(chance: random.Random, key: int, region: str) -> dict[str, Any]:
     }
 
 
-def random_table(path: Path, seed: int, *, groups: int = 4, rows: int = 6) -> Wide:
+def random_table(path: Path, seed: int, *, groups: int = 4, rows: int = 6) -> Fabricated:
     """Some file groups of random rows, in two partitions."""
     chance = random.Random(seed)
-    table = Wide(path)
+    table = Fabricated(path, columns=COLUMNS)
     table.commit(instant(1))
     for place in range(groups):
         region = ("eu", "us")[place % 2]
@@ -115,9 +60,9 @@ def random_table(path: Path, seed: int, *, groups: int = 4, rows: int = 6) -> Wi
     return table
 
 
-def clustered_table(path: Path, groups: int = 4, rows: int = 5) -> Wide:
+def clustered_table(path: Path, groups: int = 4, rows: int = 5) -> Fabricated:
     """File groups that hold neighbouring values each, so that every index has something to refute."""
-    table = Wide(path)
+    table = Fabricated(path, columns=COLUMNS)
     table.commit(instant(1))
     for place in range(groups):
         region = ("eu", "us")[place % 2]
@@ -136,7 +81,7 @@ def clustered_table(path: Path, groups: int = 4, rows: int = 5) -> Wide:
     return table
 
 
-def indexed(table: Wide, *kinds: str) -> IndexedTable:
+def indexed(table: Fabricated, *kinds: str) -> IndexedTable:
     """The table with indexes of these kinds, all if none is named."""
     found = IndexedTable.open(table.path)
     for kind in kinds or STATEMENTS:

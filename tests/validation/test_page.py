@@ -114,3 +114,14 @@ def test_shell_fails_with_code_3_and_writes_json_and_page(
     with pytest.raises(ValidationFailedError, match="1 missing") as failure:
         table.validate(queries=0, invalidates=False).raise_if_failed()
     assert failure.value.exit_code == 3
+
+
+def test_report_and_page_of_one_quoted_uri_are_named_alike(tmp_path: Path) -> None:
+    table = clustered_table(tmp_path / "t")
+    indexed(table, "column_stats")
+    place = (tmp_path / "out").as_uri()
+    arguments = ["--html", f"{place}/a%20b.html", "--report", f"{place}/a%20b.json", "--queries", "1"]
+
+    assert main(["validate", "--table", str(table.path), "--in-process", *arguments]) == 0
+
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == ["a b.html", "a b.json"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,6 +14,7 @@ from hudi_index.errors import UserError
 from hudi_index.spark import read_indexed
 from hudi_index.spark.read.indexed import Readings
 from hudi_index.spark.runtime.session import HUDI_BUNDLE
+from hudi_index.validation import ValidationReport
 from tests.parity.tables import MOR, HudiTable, hostile_rows
 from tests.spark.test_jobs import _submit as submit
 from tests.validation.corruption import dropped, rewritten
@@ -69,10 +70,11 @@ def test_healthy_and_corrupt_indexes_on_spark(hudi: HudiTable, spark: SparkSessi
         assert planner.last.plan is not None
         assert {answer.index.split()[0] for answer in planner.last.plan.answers} == {name}
     assert counts["by_name"][0] == 0 < counts["stats"][0] == counts["stats"][1]
-    only = {"queries": 0, "where": ("name = 'ascii'",), "indexes": ("by_name",)}
+    only: dict[str, Any] = {"queries": 0, "where": ("name = 'ascii'",), "indexes": ("by_name",)}
     report = table.validate(spark=spark, invalidates=False, **only)
     (wrong,) = report.wrong_queries
-    assert wrong.rows_missing == wrong.rows > 0
+    assert wrong.rows
+    assert wrong.rows_missing == wrong.rows
     assert json.loads(wrong.missing[0])["9_name"] == "ascii"
     assert report.content.differences == {"missing": wrong.rows_missing}
     assert is_open.where("name = 'ascii'").count() == 0  # only reported so far: rows are lost
@@ -115,11 +117,12 @@ def test_what_is_not_deterministic_takes_no_index_out_of_service(
     for statement in STATEMENTS[:2]:
         table.sql(statement, spark=spark)
     canary = tmp_path / "canary"
-    for request in (
+    requests: tuple[dict[str, Any], ...] = (
         {"where": ("name = 'ascii' AND rand() > 0.5",)},
         {"sql": ("SELECT n, uuid() FROM t",)},
         {"sql": (f"SELECT TRANSFORM(name) USING 'sh -c \"touch {canary}\"' FROM t",)},
-    ):
+    )
+    for request in requests:
         with pytest.raises(UserError):
             table.validate(spark=spark, queries=0, sample=0, **request)
     assert not canary.exists()
@@ -138,7 +141,8 @@ def test_no_false_alarm_while_a_writer_commits(hudi: HudiTable, spark: SparkSess
     table = IndexedTable.open(hudi.path)
     for statement in STATEMENTS[:3]:
         table.sql(statement, spark=spark)
-    stop, commits = threading.Event(), []
+    stop = threading.Event()
+    commits: list[object] = []
 
     def write() -> None:
         while not stop.wait(1.0):
@@ -150,7 +154,7 @@ def test_no_false_alarm_while_a_writer_commits(hudi: HudiTable, spark: SparkSess
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        reports = []
+        reports: list[ValidationReport] = []
         while len(commits) < 4:
             reports.append(table.validate(spark=spark, queries=3, seed=len(reports)))
     finally:

@@ -22,7 +22,7 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, functions
 
-from hudi_index.errors import ConflictError, TableFileError, UnsupportedTableError, UserError
+from hudi_index.errors import NoHudiError, SliceChangedError, TableFileError, UnsupportedTableError
 from hudi_index.lifecycle.tasks import ItemPlan, as_changes, changes_of
 from hudi_index.spark.build.expressions import runs_by, with_expressions
 from hudi_index.spark.runtime.calendar import reading_as_stored
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from hudi_index.lifecycle.tasks import Described, TaskNotes
     from hudi_index.table import FileGroupId, FileSlice
 
-__all__ = ["NoHudiError", "SliceChangedError", "naming_slices", "pieces_of_slices", "refuse_changed_logs"]
+__all__ = ["naming_slices", "pieces_of_slices", "refuse_changed_logs"]
 
 _OWNER, _BLOCK, _PLACE, _WORK = "_owner", "_block", "_place", "_work"
 _OPENING = -1
@@ -58,24 +58,8 @@ _LOG = re.compile(r"HoodieLogFile\(pathStr=(.+?), fileSize=(-?\d+)\)", re.DOTALL
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):/+")
 
 
-class NoHudiError(UserError):
-    """Slices that need Hudi, and a Spark session without it."""
-
-    def __init__(self, *, uri: str, reason: str | None) -> None:
-        self.uri, self.reason = uri, reason
-        super().__init__(
-            f"table {uri!r}: {reason}, so Hudi on Spark has to read it; "
-            "run this with the Hudi bundle on Spark's class path (spark-submit --packages …)"
-        )
-
-
-class SliceChangedError(ConflictError):
-    """Hudi on Spark no longer reads the slice that was to be indexed."""
-
-    def __init__(self, *, group: FileGroupId, reason: str) -> None:
-        self.group, self.reason = group, reason
-        where = group.path_of(group.file_id)
-        super().__init__(f"file group {where!r} changed while it was being indexed ({reason}); retry")
+def _slice_changed(group: FileGroupId, reason: str) -> SliceChangedError:
+    return SliceChangedError(file_group=group.path_of(group.file_id), reason=reason)
 
 
 def pieces_of_slices(
@@ -128,7 +112,7 @@ def refuse_changed_logs(job: Description, items: Sequence[WorkItem]) -> None:
     """Refuse if a log was written to under its name while it was read, which only version 6 does."""
     pieces = [item.after for item in items if item.after and item.after.log_times]
     for group, error in job.reader.losses(pieces).items() if pieces else ():
-        raise SliceChangedError(group=group, reason=error.reason)
+        raise _slice_changed(group, error.reason)
 
 
 def _refuse_without_record_keys(job: Description) -> None:
@@ -226,19 +210,19 @@ def _refuse_another(
 ) -> None:
     """Refuse if Hudi would merge other files than those of the slice."""
     if owner is None:
-        raise SliceChangedError(group=piece.group, reason="its files are no longer listed")
+        raise _slice_changed(piece.group, "its files are no longer listed")
     missing = [name for name in piece.log_files if name not in logs]
     if missing:
-        raise SliceChangedError(group=piece.group, reason=f"{missing[0]} is no longer listed")
+        raise _slice_changed(piece.group, f"{missing[0]} is no longer listed")
     for name in logs.keys() - set(piece.log_files):
         parsed = parse_log_file(name, 0)
         # Hudi lists the logs of later commits too, and leaves them out when it reads.
         if parsed and not (instant and parsed.instant > instant):
-            raise SliceChangedError(group=piece.group, reason=f"{name} was added")
+            raise _slice_changed(piece.group, f"{name} was added")
     if piece.log_times:
         for name, size in zip(piece.log_files, piece.log_sizes, strict=True):
             if logs[name] not in (size, -1):
-                raise SliceChangedError(group=piece.group, reason=f"{name} has grown")
+                raise _slice_changed(piece.group, f"{name} has grown")
 
 
 def _chosen(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.java_gateway import ensure_callback_server_started
@@ -21,6 +20,7 @@ from hudi_index.errors import (
     ConflictError,
     CorruptError,
     InvalidOptionError,
+    NoJvmError,
     TableFileError,
     UnsupportedTableError,
     UserError,
@@ -31,6 +31,7 @@ from hudi_index.spark.read.base_files import read_base_files
 from hudi_index.spark.read.file_index import FilePlanner, index_factory
 from hudi_index.storage import Storage
 from hudi_index.table import Snapshot, TableConfig
+from hudi_index.table.snapshot import check_instant
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["NoJvmError", "Readings", "read_indexed"]
+__all__ = ["Readings", "read_indexed"]
 
 _QUERY_TYPE = "hoodie.datasource.query.type"
 _AS_OF = "as.of.instant"
@@ -47,18 +48,6 @@ _FIXED = {
     # It loses rows (NaN, LIKE, long strings); our indexes take its place.
     "hoodie.enable.data.skipping": "false",
 }
-_INSTANT = re.compile(r"\d{14}(\d{3})?")
-
-
-class NoJvmError(UserError):
-    """A session without access to its JVM, as Spark Connect's are."""
-
-    def __init__(self, *, path: str) -> None:
-        self.path = path
-        super().__init__(
-            f"this Spark session has no JVM to plan in (Spark Connect): say what is wanted, "
-            f'read_indexed(spark, {path!r}, where="…"), and the plan is made here'
-        )
 
 
 def read_indexed(
@@ -167,9 +156,7 @@ def _reader_options(as_of: str | None, options: Mapping[str, str]) -> dict[str, 
             raise InvalidOptionError(option=name, value=value, reason="say as_of=… instead")
     if as_of is None:
         return {**options, **_FIXED}
-    if not _INSTANT.fullmatch(checked_text("as_of", as_of, "an instant, as a text")):
-        reason = "an instant is yyyyMMddHHmmss or yyyyMMddHHmmssSSS"
-        raise InvalidOptionError(option="as_of", value=as_of, reason=reason)
+    check_instant("as_of", as_of)
     return {**options, **_FIXED, _AS_OF: as_of}
 
 

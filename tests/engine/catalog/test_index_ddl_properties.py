@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import example, given
@@ -55,14 +55,14 @@ KINDS = [spec.name for spec in specs().values() if spec.is_created]
 
 
 @st.composite
-def expressions(draw: Callable[..., str]) -> tuple[str, list[str]]:
+def expressions(draw: Callable[..., Any]) -> tuple[str, list[str]]:
     """Tokens of an expression in canonical spelling, with the columns they read in order."""
     columns: list[str] = []
 
     def term(depth: int) -> str:
         shape = draw(st.integers(0, 4 if depth else 1))
         if shape <= 1:
-            column = draw(st.sampled_from(["a", "b", "c.d", "Ee"]))
+            column = str(draw(st.sampled_from(["a", "b", "c.d", "Ee"])))
             columns.append(column)
             return column.replace(".", " . ")
         if shape == 2:
@@ -78,7 +78,7 @@ def expressions(draw: Callable[..., str]) -> tuple[str, list[str]]:
 
 
 @st.composite
-def statements(draw: Callable[..., object]) -> tuple[Statement, list[str]]:
+def statements(draw: Callable[..., Any]) -> tuple[Statement, list[str]]:
     """A statement and the tokens that say it; words that may be in any case begin with a mark."""
     name, parts = str(draw(NAMES)), tuple(draw(TABLES))
     table = TableName(parts)
@@ -145,7 +145,7 @@ GAPS = st.sampled_from([" ", "\n", "\t \r\n", " /* it's */ ", " -- `gap\n", " /*
 
 
 @st.composite
-def rendered(draw: Callable[..., object]) -> tuple[Statement, str]:
+def rendered(draw: Callable[..., Any]) -> tuple[Statement, str]:
     statement, tokens = draw(statements())
     pieces = []
     for token in tokens:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from hudi_index.catalog import IndexDefinition, IndexState
 from hudi_index.catalog.definition import MAX_NAME_LENGTH
-from hudi_index.catalog.options import OPTIONS, known_options
+from hudi_index.catalog.options import COMMON, known_options
 from hudi_index.errors import (
     CatalogCorruptError,
     InvalidDefinitionError,
@@ -22,7 +23,7 @@ from hudi_index.errors import (
 from hudi_index.kind_specs import parse_kind, specs
 
 
-def definition(name: str = "idx", kind: str = "column_stats", **fields: object) -> IndexDefinition:
+def definition(name: str = "idx", kind: str = "column_stats", **fields: Any) -> IndexDefinition:
     return IndexDefinition(name, kind, **{"source_fields": ("city",), **fields})
 
 
@@ -118,7 +119,7 @@ def test_kind_that_nobody_can_create_refused(text: str) -> None:
         {"state": IndexState.READY, "reason": "because"},
     ],
 )
-def test_definition_whose_parts_do_not_fit_refused(fields: dict[str, object]) -> None:
+def test_definition_whose_parts_do_not_fit_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(InvalidDefinitionError):
         definition(**fields)
 
@@ -191,7 +192,8 @@ def test_time_zone_that_is_none_refused(zone: str) -> None:
 
 def test_options_of_the_table_known_to_some_kind_each() -> None:
     known = {option.name for spec in specs().values() for option in known_options(spec, has_expression=True)}
-    assert known == {option.name for option in OPTIONS}
+    own = {option.name for spec in specs().values() for option in spec.options}
+    assert known == {option.name for option in COMMON} | own
 
 
 def test_with_options_changes_only_those_given() -> None:

@@ -145,7 +145,7 @@ def test_keys_of_many_columns_sort_column_by_column(rows: list[tuple[object, ...
         encode_array(pa.array([row[place] for row in rows], data_type))
         for place, data_type in enumerate(column_types)
     ]
-    keys = [key.encode() for key in join_keys([*columns, "f"]).to_pylist()]
+    keys = [key.encode() for key in join_keys([*columns, "f"]).to_pylist()]  # type: ignore[union-attr]  # no null among them
     by_rank = sorted(range(len(rows)), key=lambda row: [ranked(value) for value in rows[row]])
     assert [keys[row] for row in by_rank] == sorted(keys)
 

@@ -52,7 +52,7 @@ class IndexKindLaws:
     """Whether `=`, `IN` and `IS NULL` keep exactly the file groups with matching rows."""
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        columns = metafunc.cls.columns  # type: ignore[union-attr]
+        columns = metafunc.cls.columns
         if "stored_column" in metafunc.fixturenames:
             # Commits take time, and all types are text by then.
             few = [name for name in columns if name in ("text", "real")]
@@ -138,7 +138,7 @@ class IndexKindLaws:
     def test_no_row_is_lost(self, column: str) -> None:
         kind = self.kind(column)
 
-        @settings(max_examples=settings.default.max_examples // 4)
+        @settings(max_examples=settings().max_examples // 4)
         @given(
             self.slices(column),
             self.conditions(column),
@@ -158,7 +158,7 @@ class IndexKindLaws:
     def test_entries_do_not_depend_on_batches(self, column: str) -> None:
         kind = self.kind(column)
 
-        @settings(max_examples=settings.default.max_examples // 10)
+        @settings(max_examples=settings().max_examples // 10)
         @given(self.slices(column), st.lists(st.integers(0, 5), max_size=4))
         def check(table: list[Slice], cuts: list[int]) -> None:
             for piece in table:
@@ -179,7 +179,7 @@ class IndexKindLaws:
         column, number = stored_column, count()
         kind = self.kind(column)
 
-        @settings(max_examples=settings.default.max_examples // 15)
+        @settings(max_examples=settings().max_examples // 15)
         @given(
             self.slices(column),
             self.slices(column),

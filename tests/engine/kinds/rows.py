@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -129,7 +130,7 @@ def array_of(column: str, values: Sequence[Any]) -> pa.Array[Any]:
     structs = [
         {"city": value} if value is not None or place % 2 else None for place, value in enumerate(values)
     ]
-    return pa.array(structs, pa.struct({"city": pa.string()}))
+    return pa.array(structs, pa.struct([pa.field("city", pa.string())]))
 
 
 def batches_of(piece: Slice, column: str, cuts: Sequence[int] = ()) -> list[pa.RecordBatch]:
@@ -180,9 +181,7 @@ def slices_of(value: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Slice]]:
         st.none() | st.integers(-1, 1),
         st.sampled_from(["20250401000000000", "20250401000000001"]),
     )
-    pieces = [
-        st.lists(row, max_size=5).map(lambda rows, place=place: slice_of(place, rows)) for place in range(4)
-    ]
+    pieces = [st.lists(row, max_size=5).map(partial(slice_of, place)) for place in range(4)]
     return st.sets(st.integers(0, 3), min_size=1).flatmap(
         lambda places: st.tuples(*(pieces[p] for p in places)).map(list)
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
@@ -34,7 +35,7 @@ from tests.engine.kinds.rows import (
 
 
 class TestLaws(IndexKindLaws):
-    columns = tuple(array_column(column) for column in COLUMNS if column != NESTED)
+    columns: ClassVar[Sequence[str]] = tuple(array_column(column) for column in COLUMNS if column != NESTED)
 
     def kind(self, column: str) -> IndexKind:
         return array_over(column)
@@ -94,7 +95,7 @@ def test_keys_have_element_and_number() -> None:
 
 
 def test_rows_with_an_element() -> None:
-    arrays = (["a", "b"], [], None, [None], ["b", "b", None], ["B"])
+    arrays: tuple[Any, ...] = (["a", "b"], [], None, [None], ["b", "b", None], ["B"])
 
     assert rows_told(Domain.points(["b"]), "texts", *arrays) == [0, 4]
     assert rows_told(Domain.points(["a", "B"]), "texts", *arrays) == [0, 5]

@@ -96,7 +96,7 @@ def test_keys_are_the_rfcs() -> None:
     assert kind.partition == "bitmap_index"
 
 
-PEOPLE = {
+PEOPLE: dict[int, list[tuple[str, str | None]]] = {
     # Both values on different rows; both on one row; one of them only.
     0: [("female", "bike"), ("male", "car")],
     1: [("female", "car"), ("male", "walk"), ("female", None)],
@@ -149,7 +149,7 @@ def test_the_rfcs_example_of_women_who_commute_by_car() -> None:
 def test_positions_are_exact_or_unknown(column: str) -> None:
     kind = bitmap_over(column)
 
-    @settings(max_examples=settings.default.max_examples // 4)
+    @settings(max_examples=settings().max_examples // 4)
     @given(slices(column), domains(column))
     def check(table: list[Slice], domain: Domain) -> None:
         for group, rows in positions(kind, column, table, domain).items():

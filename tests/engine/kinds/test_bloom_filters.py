@@ -95,7 +95,7 @@ def test_a_filter_that_nobody_understands_refutes_nothing() -> None:
     kind, piece = kind_over("bloom_filters", "text"), slice_of(0, rows_of("b"))
     entries, wanted = entries_of(kind, "text", [piece]), on("text", Domain.points(["a"]))
     struct = entries.schema.field("BloomFilterMetadata").type
-    data = entries.column("BloomFilterMetadata").to_pylist()[0]["bloomFilter"]
+    data = entries.column("BloomFilterMetadata").to_pylist()[0]["bloomFilter"]  # type: ignore[index]  # no null among them
 
     assert prune(kind, wanted, entries, [piece])
     for odd in (

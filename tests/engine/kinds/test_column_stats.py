@@ -155,7 +155,7 @@ def test_unknown_counts_refute_nothing() -> None:
     kind, table = kind_over("column_stats", "number"), [slice_of(0, rows_of(1))]
     entries = entries_of(kind, "number", table)
     payloads = entries.column("ColumnStatsMetadata").to_pylist()
-    for unknown in ({**payloads[0], "nullCount": None}, {**payloads[0], "valueCount": None}, None):
+    for unknown in ({**payloads[0], "nullCount": None}, {**payloads[0], "valueCount": None}, None):  # type: ignore[dict-item]  # no null among them
         column = pa.array([unknown], entries.schema.field("ColumnStatsMetadata").type)
         doubtful = entries.set_column(2, "ColumnStatsMetadata", column)
         for domain in (Domain.null(), Domain.points([9]), Domain.not_null()):
@@ -191,9 +191,14 @@ def test_units_of_time_do_not_matter() -> None:
     moments = [1_700_000_000_123, -1]
     piece = slice_of(0, rows_of(*moments))
     found = []
-    for unit, factor in (("ms", 1), ("us", 1000), ("ns", 1_000_000)):
-        kind = kind_of(definition_of("column_stats", "at"), {"at": pa.timestamp(unit, "UTC")})
-        values = pa.array([moment * factor for moment in moments], pa.timestamp(unit, "UTC"))
+    units: tuple[tuple[pa.DataType, int], ...] = (
+        (pa.timestamp("ms", "UTC"), 1),
+        (pa.timestamp("us", "UTC"), 1000),
+        (pa.timestamp("ns", "UTC"), 1_000_000),
+    )
+    for data_type, factor in units:
+        kind = kind_of(definition_of("column_stats", "at"), {"at": data_type})
+        values = pa.array([moment * factor for moment in moments], data_type)
         batch = pa.RecordBatch.from_pydict({"at": values})
         found.append(describe(kind, piece.context, [batch]).to_pylist())
 
@@ -286,7 +291,7 @@ def test_footers_give_the_same_entries_as_rows(column: str, tmp_path: Path) -> N
     kind = kind_over("column_stats", column)
     assert isinstance(kind, ColumnStats)
 
-    @settings(max_examples=settings.default.max_examples // 10)
+    @settings(max_examples=settings().max_examples // 10)
     @given(slices(column))
     def check(table: list[Slice]) -> None:
         piece = table[0]

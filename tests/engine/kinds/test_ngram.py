@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import ClassVar
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -45,7 +48,7 @@ PATTERNS = st.builds(
 
 
 class TestLaws(IndexKindLaws):
-    columns = ("text", NESTED)
+    columns: ClassVar[Sequence[str]] = ("text", NESTED)
 
     def kind(self, column: str) -> IndexKind:
         return ngram_over(column)

@@ -52,7 +52,7 @@ def refuted(
 
 @pytest.mark.parametrize("column", COLUMNS)
 def test_no_row_is_lost(column: str) -> None:
-    @settings(max_examples=settings.default.max_examples // 5)
+    @settings(max_examples=settings().max_examples // 5)
     @given(slices(column), domains(column), st.sets(st.integers(0, 3)))
     def check(table: list[Slice], domain: Domain, gone: set[int]) -> None:
         covered = [piece for place, piece in enumerate(table) if place not in gone]
@@ -115,7 +115,7 @@ def test_an_uncertain_file_group_leaves_its_partition_without_an_entry() -> None
     kind = kind_over("column_stats", "number")
     entries = entries_of(kind, "number", [slice_of(0, rows_of(1)), slice_of(3, rows_of(1))])
     payload = entries.column("ColumnStatsMetadata").to_pylist()
-    payload[0]["nullCount"] = None
+    payload[0]["nullCount"] = None  # type: ignore[index]  # no null among them
     column = pa.array(payload, entries.schema.field("ColumnStatsMetadata").type)
 
     found = stats_over("number").merge(entries.set_column(2, "ColumnStatsMetadata", column))
@@ -128,7 +128,7 @@ def test_unknown_bounds_stay_unknown() -> None:
     table = [slice_of(0, rows_of(1)), slice_of(1, rows_of(2))]
     entries = entries_of(kind, "number", table)
     payload = entries.column("ColumnStatsMetadata").to_pylist()
-    payload[0]["minValue"] = None
+    payload[0]["minValue"] = None  # type: ignore[index]  # no null among them
     column = pa.array(payload, entries.schema.field("ColumnStatsMetadata").type)
 
     found = stats_over("number").merge(entries.set_column(2, "ColumnStatsMetadata", column))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hudi_index.entries.keys import lookup_part
 from hudi_index.kinds import IndexKind, describe, kind_of
 from hudi_index.kinds.record_index import RecordIndex
-from hudi_index.predicate.values.condition import Constraint, Term
+from hudi_index.predicate.values.condition import Condition, Constraint, Term
 from hudi_index.predicate.values.domain import Domain, Range
 from hudi_index.table import RECORD_KEY
 from tests.engine.kinds.laws import IndexKindLaws, content_of, entries_of, prune, question_of, read_from
@@ -41,11 +41,11 @@ class TestLaws(IndexKindLaws):
     def domains(self, column: str) -> st.SearchStrategy[Domain]:
         return domains_of(st.sampled_from(RECORD_KEYS) | st.text(max_size=2), has_prefixes=True)
 
-    def constraint(self, column: str, domain: Domain) -> Constraint:
-        return on(RECORD_KEY, domain)
+    def constraint(self, column: str, condition: Condition) -> Constraint:
+        return on(RECORD_KEY, condition)
 
-    def matches(self, column: str, domain: Domain) -> Callable[[Row], bool]:
-        return lambda row: domain.contains(row.record_key)
+    def matches(self, column: str, condition: Condition) -> Callable[[Row], bool]:
+        return lambda row: condition.contains(row.record_key)
 
 
 class TestPartitionedLaws(TestLaws):

@@ -103,7 +103,7 @@ def test_a_composite_key_has_a_part_per_column() -> None:
     found = entries_by_group(composite(), [[("a", 1), (None, None)]])
 
     assert found.column("key").to_pylist() == [f"a$8{1:015x}$key-0$1", "!$!$key-1$1"]
-    parts = [lookup_part(key, composite().key_tail) for key in found.column("key").to_pylist()]
+    parts = [lookup_part(key, composite().key_tail) for key in found.column("key").to_pylist()]  # type: ignore[arg-type]  # no null among them
     assert parts == [f"a$8{1:015x}", "!$!"]
 
 

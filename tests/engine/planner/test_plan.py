@@ -11,7 +11,7 @@ import pytest
 from hudi_index import IndexedTable
 from hudi_index.errors import InvalidOptionError, UnknownColumnError
 from hudi_index.predicate import Bound, ColumnDomain, Domain, Marker, Range
-from tests.engine.table.fabricate import Fabricated
+from tests.support.tables import Fabricated
 
 if TYPE_CHECKING:
     from pathlib import Path

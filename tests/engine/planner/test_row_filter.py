@@ -105,7 +105,7 @@ def test_columns_compare_with_each_other_as_spark_does(operator: str, expected: 
         "f": [-0.0, math.nan, 1.0, math.nan, None, 1.0, None],
         "d": [0.0, math.nan, math.nan, math.inf, 1.0, None, None],
     }
-    rows = {**columns, "n": list(range(7))}
+    rows: dict[str, list[Any]] = {**columns, "n": list(range(7))}
     assert _passing(f"f {operator} d", rows) == expected
 
 

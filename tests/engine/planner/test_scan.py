@@ -27,7 +27,7 @@ from hudi_index.predicate import Constraint, Domain, Range, Term
 from hudi_index.scan.row_groups import BaseFileRows
 from hudi_index.table import FileGroupId, FileSlice, TableConfig, TableSchema, TableShape
 from hudi_index.table.partitions import PartitionColumns
-from tests.engine.table.fabricate import Fabricated
+from tests.support.tables import Fabricated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -79,7 +79,8 @@ def test_columns_are_data_columns_unless_others_are_named(table: Fabricated) -> 
     assert everything.column("_hoodie_record_key").to_pylist() == ["eu-5"]
     with pytest.raises(UnknownColumnError, match="did you mean region"):
         indexed.scan("n = 1", ["regoin"])
-    for columns in ([], "n"):
+    nothing: list[str] = []
+    for columns in (nothing, "n"):
         with pytest.raises(InvalidOptionError, match="list of column names"):
             indexed.scan("n = 1", columns)
 
@@ -127,7 +128,9 @@ def test_row_groups_are_skipped_by_statistics_and_bitmaps(tmp_path: Path) -> Non
         tmp_path / "t", partition_fields="", properties={"hoodie.table.keygenerator.type": "NON_PARTITION"}
     )
     table.commit(T1)
-    rows = [{"id": f"key-{i:06d}", "n": i, "region": f"r{i // 5000}"} for i in range(20_000)]
+    rows: list[dict[str, Any]] = [
+        {"id": f"key-{i:06d}", "n": i, "region": f"r{i // 5000}"} for i in range(20_000)
+    ]
     shuffled = [{**row, "n": (row["n"] * 7919) % 20_000} for row in rows]
     table.base_file("", "a", T1, shuffled, row_group_size=1000, write_statistics=["n"])
     indexed = IndexedTable.open(table.path)

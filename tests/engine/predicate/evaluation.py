@@ -46,7 +46,7 @@ def truth_of(expression: Expression, row: dict[str, Any]) -> Truth:  # noqa: C90
         case Compare(operator, term, literal):
             return compared(value_of(term, row), operator.value, literal.value)
         case In(term, literals, is_negated):
-            parts = [compared(value_of(term, row), "!=", literal.value) for literal in literals]
+            parts: list[Truth] = [compared(value_of(term, row), "!=", each.value) for each in literals]
             found = conjunction(parts)
             return found if is_negated else negation(found)
         case BooleanTerm(term, is_negated):

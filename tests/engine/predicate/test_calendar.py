@@ -24,6 +24,7 @@ OLD_TIME, NEW_TIME = datetime(1899, 12, 31, tzinfo=timezone.utc), datetime(1900,
 def asked(domain: Domain, calendar: Calendar = LEGACY) -> Domain:
     found = calendar.widened(Constraint(Term("d"), domain))
     assert isinstance(found, Constraint)
+    assert found.domain is not None
     return found.domain
 
 

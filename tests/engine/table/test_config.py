@@ -8,7 +8,7 @@ import pytest
 from hudi_index.errors import NoSuchTableError, UnsupportedTableError
 from hudi_index.storage import Storage
 from hudi_index.table import KeyGenerator, MergeMode, TableConfig, TableType
-from tests.engine.table.fabricate import Fabricated
+from tests.support.tables import Fabricated
 
 if TYPE_CHECKING:
     from pathlib import Path

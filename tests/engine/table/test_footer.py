@@ -20,6 +20,7 @@ from hudi_index.table import (
     TableShape,
 )
 from hudi_index.table.partitions import PartitionColumns
+from tests.support.tables import schema_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,14 +99,14 @@ def test_writer_that_may_cut_bounds_proves_nothing_of_strings(tmp_path: Path) ->
     pq.write_table(pa.table({"c": ["x"], "n": [1]}), tmp_path / NAME)
     data = (tmp_path / NAME).read_bytes()
     (tmp_path / NAME).write_bytes(data.replace(b"parquet-cpp-arrow ", b"someone-elses-own "))
-    reader = reader_of(tmp_path, pa.schema([("c", pa.string()), ("n", pa.int64())]))
+    reader = reader_of(tmp_path, schema_of(pa.field("c", pa.string()), pa.field("n", pa.int64())))
     found = reader.statistics(SLICE, ["c", "n"])
     assert found["c"] is None
     assert found["n"] is not None
 
 
 def test_nested_leaf_counts_rows_without_the_struct_as_null(tmp_path: Path) -> None:
-    array = pa.array([{"b": 5}, None, {"b": None}], pa.struct([("b", pa.int32())]))
+    array = pa.array([{"b": 5}, None, {"b": None}], pa.struct([pa.field("b", pa.int32())]))
     found = statistics_of(tmp_path, pa.table({"a": array}), ["a.b", "a.c", "a"])
     assert found["a.b"] is not None
     assert found["a.b"].null_count == 2
@@ -115,7 +116,7 @@ def test_nested_leaf_counts_rows_without_the_struct_as_null(tmp_path: Path) -> N
 
 def test_column_of_another_type_in_the_table(tmp_path: Path) -> None:
     table = pa.table({"n": pa.array([1], pa.int32()), "t": pa.array([1], pa.int32())})
-    wanted = pa.schema([("n", pa.int64()), ("t", pa.string()), ("new", pa.int32())])
+    wanted = schema_of(pa.field("n", pa.int64()), pa.field("t", pa.string()), pa.field("new", pa.int32()))
     found = statistics_of(tmp_path, table, ["n", "t", "new"], schema=wanted)
     assert found["n"] == ColumnStatistics(pa.scalar(1, pa.int64()), pa.scalar(1, pa.int64()), 0, 1)
     assert found["t"] is None
@@ -124,12 +125,12 @@ def test_column_of_another_type_in_the_table(tmp_path: Path) -> None:
 
 def test_slice_with_logs_is_not_described_by_its_footer(tmp_path: Path) -> None:
     pq.write_table(pa.table({"c": [1]}), tmp_path / NAME)
-    reader = reader_of(tmp_path, pa.schema([("c", pa.int64())]))
+    reader = reader_of(tmp_path, schema_of(pa.field("c", pa.int64())))
     logs = FileSlice(SLICE.group, NAME, (".a_20240102000000000.log.1_0-1-2",), 1, (1,))
     assert reader.statistics(logs, ["c"]) == {"c": None}
 
 
 def test_missing_base_file_is_named(tmp_path: Path) -> None:
-    reader = reader_of(tmp_path, pa.schema([("c", pa.int64())]))
+    reader = reader_of(tmp_path, schema_of(pa.field("c", pa.int64())))
     with pytest.raises(MissingSliceFileError, match=NAME):
         reader.row_count(SLICE)

@@ -7,7 +7,7 @@ import pytest
 
 from hudi_index.table import FileGroupId, Snapshot
 from hudi_index.table.listing import _list_far, _list_local, list_partitions
-from tests.engine.table.fabricate import Fabricated
+from tests.support.tables import Fabricated
 
 if TYPE_CHECKING:
     from pathlib import Path

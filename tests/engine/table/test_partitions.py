@@ -9,9 +9,14 @@ import pytest
 from hudi_index.table import TableConfig
 from hudi_index.table.partitions import PartitionColumns, UnreadablePartitionValueError
 from hudi_index.table.schema import TableSchema
+from tests.support.tables import schema_of
 
-SCHEMA = pa.schema(
-    [("s", pa.string()), ("n", pa.int32()), ("d", pa.date32()), ("b", pa.bool_()), ("f", pa.float64())]
+SCHEMA = schema_of(
+    pa.field("s", pa.string()),
+    pa.field("n", pa.int32()),
+    pa.field("d", pa.date32()),
+    pa.field("b", pa.bool_()),
+    pa.field("f", pa.float64()),
 )
 
 

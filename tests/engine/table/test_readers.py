@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
@@ -13,8 +15,14 @@ from hudi_index.table import (
     slice_reader_of,
 )
 from hudi_index.table.partitions import PartitionColumns
+from tests.support.tables import schema_of
 
-SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("day", pa.date32()), ("f", pa.float64())])
+SCHEMA = schema_of(
+    pa.field("id", pa.string()),
+    pa.field("ts", pa.int64()),
+    pa.field("day", pa.date32()),
+    pa.field("f", pa.float64()),
+)
 BASE = FileSlice(FileGroupId("p", "a"), "a_0-1-2_20240101000000000.parquet")
 MERGED = FileSlice(BASE.group, BASE.base_file, (".a_20240102000000000.log.1_0-1-2",), 1, (1,))
 
@@ -49,7 +57,7 @@ def reason_for(file_slice: FileSlice, *, internal: bool = False, **properties: s
         ({"hoodie__datasource__write__drop__partition__columns": "true"}, "dropped"),
     ],
 )
-def test_merging_that_hudi_rs_gets_wrong_is_for_spark(properties: dict[str, str], reason: str | None) -> None:
+def test_merging_that_hudi_rs_gets_wrong_is_for_spark(properties: dict[str, Any], reason: str | None) -> None:
     found = reason_for(MERGED, **properties)
     assert found is None if reason is None else reason in str(found)
     assert reason_for(BASE, **properties) is None
@@ -71,7 +79,7 @@ def test_merging_that_hudi_rs_gets_wrong_is_for_spark(properties: dict[str, str]
         ),
     ],
 )
-def test_tables_that_hudi_rs_reads_otherwise_are_for_spark(properties: dict[str, str], reason: str) -> None:
+def test_tables_that_hudi_rs_reads_otherwise_are_for_spark(properties: dict[str, Any], reason: str) -> None:
     assert reason in str(reason_for(BASE, **properties))
 
 

@@ -9,7 +9,7 @@ import pytest
 from hudi_index.errors import UnsupportedTableError
 from hudi_index.table import Snapshot
 from hudi_index.table.schema import parse_avro_schema
-from tests.engine.table.fabricate import COLUMNS, Fabricated
+from tests.support.tables import COLUMNS, Fabricated
 
 if TYPE_CHECKING:
     from pathlib import Path

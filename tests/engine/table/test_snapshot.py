@@ -14,7 +14,7 @@ from hudi_index.table import RECORD_KEY, ROW_POSITION, SliceReader, Snapshot, Ta
 from hudi_index.table import snapshot as snapshot_module
 from hudi_index.table.listing import list_partitions
 from hudi_index.table.rows import _BaseKeys
-from tests.engine.table.fabricate import COLUMNS, Fabricated
+from tests.support.tables import COLUMNS, Fabricated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -232,7 +232,7 @@ def test_table_that_moves_while_it_is_looked_at_is_looked_at_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = settled(tmp_path / "t")
-    known, listing = Snapshot.load(table.storage), snapshot_module.list_partitions
+    known, listing = Snapshot.load(table.storage), list_partitions
 
     def listed_beside_a_writer(*given: Any) -> Any:
         found = listing(*given)

@@ -10,7 +10,7 @@ import pytest
 
 from hudi_index.errors import TableFileError
 from hudi_index.table import FileGroupId, TableConfig, Timeline
-from tests.engine.table.fabricate import Fabricated
+from tests.support.tables import Fabricated
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from hudi_index.errors import InvalidOptionError, MissingTableFileError, TableFi
 from hudi_index.lifecycle.status import _rows_of as rows_in
 from hudi_index.table import Snapshot
 from hudi_index.table import written as module
-from tests.engine.table.fabricate import Fabricated
+from tests.support.tables import Fabricated
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, functions
 
@@ -143,7 +143,7 @@ class Sides:
     def _compare(self, tally: Tally, predicates: Sequence[Predicate], note: str) -> None:
         """All at once; one by one where one of them fails or differs."""
         wanted = unless_failing(self._full, predicates)
-        before = (last_plans(1) or [None])[0]
+        before = next(iter(last_plans(1)), None)
         found = unless_failing(self._pruned, predicates) if wanted else None
         if wanted is None or found is None or wanted != found:
             if len(predicates) > 1:
@@ -190,7 +190,7 @@ class Sides:
     def compare_rows(self, tally: Tally, predicate: Predicate = "true") -> None:
         """Every column of the rows that a predicate finds."""
         with session(self.spark, EXACT):
-            before = (last_plans(1) or [None])[0]
+            before = next(iter(last_plans(1)), None)
             wanted, found = (
                 _rows(side.where(predicate).select(*map(quoted, self.full.columns)))
                 for side in (self.full, self.pruned)
@@ -228,7 +228,7 @@ def compare_queries(
 
 
 def _counted_rows(spark: SparkSession, tally: Tally, query: str) -> tuple[Rows, str]:
-    before = (last_plans(1) or [None])[0]
+    before = next(iter(last_plans(1)), None)
     found = _rows(spark.sql(query))
     return found, tally.add_plans(before)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tests.parity.corners.comparing import Predicate
 
-CHANGES = {
+CHANGES: dict[str, list[tuple[int, ...]]] = {
     "America/New_York": [(2024, 11, 3, 6), (2024, 3, 10, 7)],
     "Europe/Berlin": [(2024, 10, 27, 1), (2024, 3, 31, 1)],
     # By half an hour.
@@ -37,9 +37,14 @@ STEPS = (-90, -60, -30, -15, 0, 15, 30, 60, 90)
 """Minutes from the change at which there are rows."""
 
 
+def _utc(parts: tuple[int, ...]) -> datetime:
+    year, month, day, hour, minute = (*parts, 0)[:5]
+    return datetime(year, month, day, hour, minute, tzinfo=timezone.utc)
+
+
 def instants() -> list[datetime]:
     """Instants around every change."""
-    changes = sorted(datetime(*parts, tzinfo=timezone.utc) for each in CHANGES.values() for parts in each)
+    changes = sorted(_utc(parts) for each in CHANGES.values() for parts in each)
     return [change + timedelta(minutes=step) for change in changes for step in STEPS]
 
 
@@ -72,7 +77,7 @@ class Moments:
     def __init__(self, zone: str, chance: random.Random) -> None:
         self._zone, self._chance = zone, chance
         self._all = instants()
-        own = [datetime(*parts, tzinfo=timezone.utc) for parts in CHANGES[zone]]
+        own = [_utc(parts) for parts in CHANGES[zone]]
         self._own = [change + timedelta(minutes=step) for change in own for step in STEPS] or self._all
 
     def instant(self) -> datetime:

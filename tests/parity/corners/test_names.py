@@ -10,7 +10,7 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
 from hudi_index.engine import IndexedTable
 from tests.parity.corners.comparing import Sides, Tally, quoted

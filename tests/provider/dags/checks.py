@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from datetime import datetime, timezone
+from typing import Any
 
 from airflow.sdk import DAG, chain
 
@@ -52,7 +53,7 @@ with DAG("killed", schedule=None, start_date=START, params={"table": ""}):
     HudiMaintainIndexesOperator(task_id="maintain", table="{{ params.table }}", retries=0)
 
 with DAG("hudis_own", schedule=None, start_date=START, params={"table": ""}):
-    own = {"table": "{{ params.table }}", "backend": "native"}
+    own: dict[str, Any] = {"table": "{{ params.table }}", "backend": "native"}
     chain(
         HudiCreateIndexOperator(task_id="create", name="record_index", columns=["id"], **own),
         HudiMaintainIndexesOperator(task_id="maintain", **own),
@@ -62,7 +63,7 @@ with DAG("hudis_own", schedule=None, start_date=START, params={"table": ""}):
     )
 
 with DAG("within", schedule=None, start_date=START, params={"table": ""}):
-    within = {"table": "{{ params.table }}", "hudi_index_conn_id": "warehouse"}
+    within: dict[str, Any] = {"table": "{{ params.table }}", "hudi_index_conn_id": "warehouse"}
     HudiMaintainIndexesOperator(task_id="maintain", **within)
     HudiDropIndexOperator(task_id="drop", index="absent", if_exists=False, **within)
 
@@ -80,8 +81,8 @@ with DAG(
     render_template_as_native_obj=True,
     user_defined_macros={"held": held},
 ):
-    given = {"hudi_index_conn_id": "secretive", "retries": 0}
-    secrets = {
+    given: dict[str, Any] = {"hudi_index_conn_id": "secretive", "retries": 0}
+    secrets: dict[str, Any] = {
         "conf": "{{ held() }}",
         "env_vars": "{{ held() }}",
         "submit_options": {"deep": ["{{ held() }}"]},

@@ -82,7 +82,7 @@ def counted() -> Iterator[Work]:
     """Counts what goes through `Storage`, which is how this package reads everything but slices with logs."""
     work = Work()
     open_input, listing, decode = Storage.open_input, Storage.list, BaseFile.read_row_group
-    list_partitions = snapshot.list_partitions
+    list_partitions = snapshot.list_partitions  # type: ignore[attr-defined]  # where the name is looked up
 
     def counting_open(self: Storage, path: str) -> Any:
         work.opened.append(self.uri_of(path))

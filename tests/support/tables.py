@@ -11,22 +11,30 @@ import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hudi_index import IndexedTable
 from hudi_index.storage import Storage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-AVRO_SCHEMA = {
-    "type": "record",
-    "name": "row",
-    "fields": [
-        {"name": "id", "type": "string"},
-        {"name": "n", "type": ["null", "int"]},
-        {"name": "region", "type": ["null", "string"]},
-    ],
+
+def schema_of(*fields: pa.Field[Any]) -> pa.Schema:
+    """A schema; to mypy a list of fields of several types is one of objects."""
+    return pa.schema(list(fields))
+
+
+COLUMNS = schema_of(
+    pa.field("id", pa.string(), nullable=False), pa.field("n", pa.int32()), pa.field("region", pa.string())
+)
+"""What tables have unless a test says otherwise."""
+T1, T2, T3 = (f"2024010{day}000000000" for day in range(1, 4))
+_AVRO_TYPES = {
+    pa.string(): "string",
+    pa.int32(): "int",
+    pa.float64(): "double",
+    pa.bool_(): "boolean",
 }
-COLUMNS = pa.schema([pa.field("id", pa.string(), nullable=False), ("n", pa.int32()), ("region", pa.string())])
 
 _COMMIT = {
     "type": "record",
@@ -64,6 +72,16 @@ _COMMIT = {
 }
 
 
+def avro_schema_of(columns: pa.Schema) -> dict[str, Any]:
+    """The schema as Hudi's commits have it."""
+    types = {column.name: _AVRO_TYPES[column.type] for column in columns}
+    fields = [
+        {"name": column.name, "type": ["null", types[column.name]] if column.nullable else types[column.name]}
+        for column in columns
+    ]
+    return {"type": "record", "name": "row", "fields": fields}
+
+
 @dataclass
 class Fabricated:
     """A table in a local folder, made of the files a test asks for."""
@@ -73,6 +91,7 @@ class Fabricated:
     table_type: str = "COPY_ON_WRITE"
     partition_fields: str = "region"
     properties: Mapping[str, str] = field(default_factory=dict)
+    columns: pa.Schema = field(default=COLUMNS)
 
     def __post_init__(self) -> None:
         layout = "2" if self.version >= 8 else "1"
@@ -122,7 +141,9 @@ class Fabricated:
             stats.setdefault(partition_path, []).append({"fileId": file_id, "path": path})
         record = {
             "operationType": "upsert",
-            "extraMetadata": {"schema": json.dumps(AVRO_SCHEMA)} if extra is None else dict(extra),
+            "extraMetadata": {"schema": json.dumps(avro_schema_of(self.columns))}
+            if extra is None
+            else dict(extra),
             "partitionToWriteStats": stats,
             "partitionToReplaceFileIds": {key: list(ids) for key, ids in (replaced or {}).items()},
         }
@@ -174,8 +195,8 @@ class Fabricated:
             "_hoodie_file_name": [name] * len(rows),
         }
         meta = pa.table(columns, schema=pa.schema([(key, pa.string()) for key in columns]))
-        data = pa.Table.from_pylist(list(rows), schema=COLUMNS)
-        for column in COLUMNS:
+        data = pa.Table.from_pylist(list(rows), schema=self.columns)
+        for column in self.columns:
             meta = meta.append_column(column, data.column(column.name))
         sink = BytesIO()
         pq.write_table(meta, sink, **options)
@@ -190,3 +211,19 @@ class Fabricated:
         self.partition(partition_path)
         self.write(f"{partition_path}/{name}" if partition_path else name, b"x" * size)
         return name
+
+
+def fabricated(path: Path, *, indexed: bool = True) -> Fabricated:
+    """A table of one file group, with one index."""
+    table = Fabricated(path)
+    write(table, T1, "a", range(10))
+    if indexed:
+        IndexedTable.open(table.path).sql("CREATE INDEX by_n ON t (n)")
+    return table
+
+
+def write(table: Fabricated, instant: str, file_id: str, numbers: range, region: str = "eu") -> None:
+    """Give a file group a new base file."""
+    rows = [{"id": f"{region}-{n}", "n": n, "region": region} for n in numbers]
+    table.base_file(region, file_id, instant, rows)
+    table.commit(instant)

@@ -20,7 +20,7 @@ import os
 import re
 from typing import ClassVar
 
-from hudi_index.errors import HudiIndexError
+from hudi_index.errors.root import HudiIndexError
 
 __all__ = [
     "NOT_DAMAGE",

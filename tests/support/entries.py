@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from hudi import HudiTableBuilder
 
-from hudi_index.catalog import Catalog, IndexState
+from hudi_index.catalog import Catalog, IndexState, definition_of, parse_statement
+from hudi_index.catalog.ddl import CreateIndex
 from hudi_index.entries import SEPARATOR
 from hudi_index.entries.schema import ENTRY_SCHEMA, KEY, PAYLOADS, TYPE
 from hudi_index.jobs import JobReport
@@ -31,6 +32,13 @@ if TYPE_CHECKING:
 
 Entries = dict[str, dict[str, dict[str, Any]]]
 """Partition -> key -> type and payload."""
+
+
+def definition_from(statement: str) -> IndexDefinition:
+    """The index that a CREATE INDEX defines."""
+    parsed = parse_statement(statement)
+    assert isinstance(parsed, CreateIndex)
+    return definition_of(parsed)
 
 
 def load_state(storage: Storage) -> IndexedState:
@@ -56,7 +64,7 @@ def fresh_entries(storage: Storage) -> Entries:
         for piece in state.snapshot.slices:
             number = state.indexed[piece.group].number
             builder = kind.builder(SliceContext(piece.group, number))
-            tables = []
+            tables: list[pa.Table] = []
             for batch in state.snapshot.reader.rows(piece, kind.columns).batches():
                 tables.extend(builder.add(batch))
             tables.extend(builder.finish())

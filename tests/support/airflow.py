@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from airflow.dag_processing.dagbag import DagBag
 
-from tests.provider.home import ROOT
+from tests.support.airflow_home import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,0 +1,125 @@
+"""A real storage that dies on demand, leaving on the disk what a killed process leaves."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import pyarrow as pa
+
+from hudi_index.storage import Storage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+class Crash(BaseException):
+    """The process dies here. Not an Exception: nothing may catch it and go on."""
+
+
+@dataclass
+class Bomb:
+    """Goes off at the n-th point that mutating storage operations pass; None never."""
+
+    left: int | None = None
+    passed: int = 0
+
+    def point(self) -> None:
+        self.passed += 1
+        if self.left is None:
+            return
+        self.left -= 1
+        if self.left < 0:
+            raise Crash
+
+
+class CrashingStorage(Storage):
+    """Dies before, within and after every operation that changes a file.
+
+    Methods that `Storage` does not have can't be overridden unnoticed: mypy knows the names used below, and
+    `test_crashing_storage.py` counts the points of each operation.
+    """
+
+    bomb: ClassVar[Bomb] = Bomb()
+
+    def write(self, path: str, data: bytes) -> None:
+        super().write(path, data[: len(data) // 2])
+        self.bomb.point()  # leaves half a file
+        super().write(path, data)
+        self.bomb.point()
+
+    def open_output(self, path: str) -> pa.NativeFile:
+        self.bomb.point()
+        super().open_output(path).close()
+        self.bomb.point()  # leaves an empty file
+        return super().open_output(path)
+
+    @contextmanager
+    def _temporary(self, path: str, data: bytes, operation: str) -> Iterator[Path]:
+        temporary: Path | None = None
+        left: bytes | None = None
+        try:
+            self.bomb.point()
+            with super()._temporary(path, data, operation) as temporary:
+                left = data[: len(data) // 2]
+                self.bomb.point()  # half of it was written
+                left = data
+                self.bomb.point()  # it was not yet moved to its place
+                yield temporary
+                left = data if temporary.exists() else None
+                self.bomb.point()  # the file has its place, the temporary one is not yet gone
+                left = None
+        except Crash:
+            # An exception runs every `finally` on its way, a killed process none.
+            if temporary is not None and left is not None:
+                temporary.write_bytes(left)
+            raise
+
+    def create(self, path: str, data: bytes) -> None:
+        super().create(path, data)
+        self.bomb.point()
+
+    def replace(self, path: str, data: bytes) -> None:
+        super().replace(path, data)
+        self.bomb.point()
+
+    def delete(self, path: str) -> None:
+        self.bomb.point()
+        super().delete(path)
+        self.bomb.point()
+
+    def move(self, path: str, other: str) -> None:
+        self.bomb.point()
+        super().move(path, other)
+        self.bomb.point()
+
+    def delete_folder(self, folder: str) -> None:
+        self.bomb.point()
+        super().delete_folder(folder)
+        self.bomb.point()
+
+
+@contextmanager
+def points_counted() -> Iterator[Bomb]:
+    """Nothing dies inside; the points that were passed are counted."""
+    CrashingStorage.bomb = bomb = Bomb()
+    try:
+        yield bomb
+    finally:
+        CrashingStorage.bomb = Bomb()
+
+
+@contextmanager
+def dying_at(point: int) -> Iterator[None]:
+    """What is done inside dies at a point; it has to."""
+    CrashingStorage.bomb = Bomb(point)
+    try:
+        yield
+    except Crash:
+        pass
+    else:
+        raise AssertionError(f"the process should have died at point {point}")
+    finally:
+        CrashingStorage.bomb = Bomb()
