@@ -1,0 +1,1 @@
+"""Building and maintaining on Spark: the executor, slices that only Hudi reads, expressions."""
