@@ -25,8 +25,8 @@ from pyspark.sql import DataFrame, functions
 
 from hudi_index.errors import ConflictError, TableFileError, UnsupportedTableError, UserError
 from hudi_index.lifecycle.tasks import ItemPlan, as_changes, changes_of
-from hudi_index.spark.runtime.calendar import reading_as_stored
 from hudi_index.spark.build.expressions import pieces_by, with_expressions
+from hudi_index.spark.runtime.calendar import reading_as_stored
 from hudi_index.table import RECORD_KEY
 from hudi_index.table.record_keys import reason_against_computing
 from hudi_index.table.slices import parse_log_file
