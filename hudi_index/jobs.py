@@ -21,7 +21,7 @@ from hudi_index.errors import HudiIndexError
 from hudi_index.storage_errors import shortened, storage_error_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
 __all__ = ["SETTINGS_VARIABLE", "Failure", "JobReport", "progress", "progress_shown", "timed"]
@@ -103,6 +103,22 @@ class Failure:
         way_out = "nobody foresaw this: run it again with --debug to see where"
         message = f"{kind_name}: {shortened(str(error))}; {way_out}"
         return cls(message, kind_name, 1, is_expected=False)
+
+
+def aligned(rows: Sequence[Sequence[object]], *, indent: str = "") -> str:
+    """Rows of cells as text, with the columns below each other. None is an empty cell, a list its items."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return "\n".join(
+        indent + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    )
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 @contextmanager

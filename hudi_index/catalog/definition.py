@@ -227,7 +227,7 @@ class IndexDefinition:
         changed = checked_options(options, kind=self.kind.value, has_expression=self.is_functional)
         return replace(self, options={**self.options, **changed})
 
-    def to_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """The JSON form."""
         return {
             "name": self.name,

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from hudi_index.arguments import checked_texts
 from hudi_index.catalog import CreateIndex, parse_statement
 from hudi_index.catalog.definition import check_name
 from hudi_index.errors import HudiIndexError, InvalidOptionError, UserError
@@ -193,10 +194,40 @@ class NativeIndexes:
         finally:
             self.spark.sql(f"DROP TABLE {name}")
 
-    def validate(self, request: Request | None = None, **wanted: Any) -> ValidationReport:
-        """Ask queries with Hudi's data skipping on and off; the report names the rows that it loses."""
+    def validate(
+        self,
+        request: Request | None = None,
+        *,
+        queries: int | None = Request.queries,
+        seconds: float | None = Request.seconds,
+        seed: int = Request.seed,
+        where: Sequence[str] = Request.where,
+        sql: Sequence[str] = Request.sql,
+        view: str = Request.view,
+        limit: int = Request.limit,
+    ) -> ValidationReport:
+        """Ask queries with Hudi's data skipping on and off; the report names the rows that it loses.
+
+        Args:
+            request: What to ask, in place of the other arguments.
+            queries: How many queries to make; None for as many as `seconds` allow.
+            seconds: When to stop asking.
+            seed: Which queries.
+            where: Predicates to ask as well.
+            sql: Whole statements over the view `view`.
+            view: What queries call the table.
+            limit: Most rows that are named.
+        """
         refuse_without_hudi(self.spark)
-        request = request or Request(**wanted)
+        request = request or Request(
+            queries=queries,
+            seconds=seconds,
+            seed=seed,
+            where=checked_texts("where", where),
+            sql=checked_texts("sql", sql),
+            view=view,
+            limit=limit,
+        )
         check_texts(request)
         report = ValidationReport(self.storage.uri, backend="native", seed=request.seed)
         with report.phase("look"):
@@ -208,8 +239,8 @@ class NativeIndexes:
         with report.phase("queries"), session_settings(self.spark, ORACLE):
             made = self._made(snapshot, request) if request.queries != 0 else iter(())
             given = given_queries(request.where, request.sql)
-            queries = within_budget(given, made, request, report)
-            while chunk := list(islice(queries, AT_ONCE)):
+            budgeted = within_budget(given, made, request, report)
+            while chunk := list(islice(budgeted, AT_ONCE)):
                 together = self._asked_together(chunk, request)
                 report.queries += [together.get(query) or self._asked(query, request) for query in chunk]
         wrong = report.wrong_queries

@@ -122,3 +122,24 @@ def test_table_without_an_index_is_all_behind(files: Fabricated) -> None:
     status = IndexedTable.open(files.path).status()
     assert (status.commits_behind, status.file_groups_uncovered, status.rows_uncovered) == (1, 3, 9)
     assert status.indexed_instant is None
+
+
+def test_text_of_a_status_has_a_line_per_fact_and_one_per_index(
+    files: Fabricated, table: IndexedTable, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = str(table.status()).splitlines()
+    assert lines[0] == f"table                  {table.storage.uri}"
+    assert lines[5] == "file groups            3"
+    assert lines[10:12] == ["", lines[11]]
+    assert lines[11].split()[:6] == ["name", "kind", "on", "state", "reason", "is_used"]
+    assert lines[12].split()[:4] == ["by_n", "secondary_index", "n", "READY"]
+
+    assert main(["show", "--table", str(files.path)]) == 0
+    header, row = capsys.readouterr().out.splitlines()
+    assert header.split() == ["name", "kind", "source_fields", "expression", "state", "reason"]
+    assert row.split() == ["by_n", "secondary_index", "n", "READY"]
+
+    table.drop("by_n")
+    assert str(table.status()).splitlines()[-1] == "no indexes"
+    assert main(["show", "--table", str(files.path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
