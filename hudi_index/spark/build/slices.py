@@ -159,10 +159,8 @@ def _scan(
     index = unplanned_index(spark.sparkContext._gateway, relation.location())
     listed = [ListedSlice.of(each) for each in json.loads(index.listing())]
     log.debug("Hudi lists %d file slices of %s", len(listed), job.reader.storage.uri)
-    found = {each.group: each for each in listed if _is_listed_as(each, file_slices.get(each.group))}
-    for group, file_slice in file_slices.items():
-        _refuse_another(file_slice, found.get(group), job.instant)
-    keep = "".join("1" if found.get(each.group) is each else "0" for each in listed)
+    found = _find_slices(listed, file_slices, job.instant)
+    keep = "".join("1" if each.group in found else "0" for each in listed)
     owners = {group: _normal(each.path) for group, each in found.items()}
     return frame_over(frame, relation, index.planned(keep)), owners
 
@@ -181,15 +179,20 @@ def _frame(spark: SparkSession, job: Job, file_slice: FileSlice) -> DataFrame:
         raise NoHudiError(uri=job.reader.storage.uri, reason=reason) from error
 
 
-def _is_listed_as(listed: ListedSlice, file_slice: FileSlice | None) -> bool:
-    """Whether Hudi has a slice by the base file that it should have, or rightly by none."""
-    return file_slice is not None and listed.base_file == file_slice.base_file
+def _find_slices(
+    listed: Iterable[ListedSlice], file_slices: Mapping[FileGroupId, FileSlice], instant: str | None
+) -> dict[FileGroupId, ListedSlice]:
+    """Slices in Hudi's listing. Raises SliceChangedError where Hudi would merge other files."""
+    by_group = {each.group: each for each in listed if each.group in file_slices}
+    for group, file_slice in file_slices.items():
+        _refuse_another(file_slice, by_group.get(group), instant)
+    return by_group
 
 
 def _refuse_another(file_slice: FileSlice, listed: ListedSlice | None, instant: str | None) -> None:
     """Refuse if Hudi would merge other files than those of the slice."""
     group = file_slice.group
-    if listed is None:
+    if listed is None or listed.base_file != file_slice.base_file:
         raise SliceChangedError(group=group, reason="its files are no longer listed")
     logs = {name: size for name, size, _ in listed.logs if parse_log_file(name, 0)}
     missing = [name for name in file_slice.log_files if name not in logs]
