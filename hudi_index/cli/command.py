@@ -8,15 +8,15 @@
 
 `--json` prints what a machine reads. Exit codes: 0 fine, 1 our fault, 2 bad request, 3 validation failed or
 something is damaged still, 4 conflict, retry. 2 is also for what a person has to mend first: no permission, a
-full disk. An error is one line; `--debug` shows where it came from. Verbs that build run on a session of
-Spark on this machine; `--in-process` runs them without Spark, for small tables.
+full disk. An error is one line. `--verbose` says what is being done, `--debug` also what was decided and
+looked up, and where an error came from. Verbs that build run on a session of Spark on this machine;
+`--in-process` runs them without Spark, for small tables.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import logging
 import os
 import sys
 import traceback
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 from hudi_index.cli.output import FORMATS, plain_row, write_rows
 from hudi_index.engine import IndexedTable
 from hudi_index.errors import UserError
-from hudi_index.jobs import Failure, aligned, progress_shown
+from hudi_index.jobs import Failure, aligned, progress_shown, show_logs
 from hudi_index.lifecycle.native_status import native_status
 from hudi_index.planner import ScanPlan
 from hudi_index.scan import ScanReport
@@ -70,7 +70,7 @@ class _Verb(Protocol):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
     asked = _parser().parse_args(arguments)
-    logging.basicConfig(level=logging.INFO if asked.verbose else logging.WARNING, format="%(message)s")
+    show_logs(verbose=asked.verbose, debug=asked.debug)
     try:
         with progress_shown():
             answer = asked.run(IndexedTable.open(asked.table), asked)
@@ -122,7 +122,9 @@ def _parser() -> argparse.ArgumentParser:
         each.add_argument("--table", required=True, help="path or URI of the Hudi table")
         each.add_argument("--json", action="store_true", help="print JSON")
         each.add_argument("--verbose", action="store_true", help="say what is being done")
-        each.add_argument("--debug", action="store_true", help="show where an error came from")
+        each.add_argument(
+            "--debug", action="store_true", help="tell what is decided, and where an error came from"
+        )
         each.add_argument(
             "--in-process", action="store_true", help="run without Spark, in memory: for small tables"
         )

@@ -194,7 +194,10 @@ def _retire_unfit(state: IndexedState, report: JobReport) -> bool:
 def _retire(definition: IndexDefinition, reason: str, state: IndexedState, report: JobReport) -> None:
     Catalog(state.storage).change_state(definition.name, IndexState.INVALID, reason, index_id=definition.id)
     report.notes.append(f"index {definition.name} is invalid: {reason}")
-    log.warning("index %s is invalid: %s", definition.name, reason)
+    log.warning(
+        "index %s of %s is invalid: %s; REBUILD INDEX %s makes it anew",
+        *(definition.name, state.storage.uri, reason, definition.name),
+    )
 
 
 def _note_abandoned(state: IndexedState, metadata_table: MetadataTable, report: JobReport) -> None:
@@ -285,6 +288,11 @@ def _job(
         for shard in range(transaction.shards_of(name))
     )
     computed = [*new, *rebuilt]
+    log.debug(
+        "%s: %d of %d file groups changed; kept %s; built %s; replaced partitions %s",
+        *(state.storage.uri, sum(item.is_changed for item in items), len(state.snapshot.slices)),
+        *([each.name for each in kept], [each.name for each in computed], list(replaced)),
+    )
     if any(item.is_changed for item in items) or any(each.is_functional for each in computed):
         # Otherwise kept ones have nothing to compute: no Spark is needed for them.
         computed = [*kept, *computed]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from hudi_index.predicate.session import Settings
 
 __all__ = ["SmallWorkHere", "executor_on"]
+
+log = logging.getLogger(__name__)
 
 MOST_BYTES = 32 * 1024 * 1024
 """Of files to read: some seconds of work, and entries that fit in any process's memory."""
@@ -45,6 +48,7 @@ class SmallWorkHere:
         is_small = bytes_of(job.items) + _stored_bytes(purges.values()) <= MOST_BYTES
         if needs_spark or not is_small:
             return self.on_spark.run(job, purges)
+        log.debug("%d file groups of %d bytes: done here", len(job.items), bytes_of(job.items))
         return LocalExecutor(self.on_spark.rows_at_once).run(job, purges)
 
     def compact(self, writer: ShardWriter, slices: Sequence[MetadataSlice]) -> list[WriteStat]:

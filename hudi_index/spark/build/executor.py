@@ -7,6 +7,7 @@ file. For Spark a piece is bytes: no entry is ever a row of the JVM. Only file s
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SparkExecutor", "bytes_of", "split_by_reader", "tasks_for"]
 
+log = logging.getLogger(__name__)
+
 _TASKS_PER_CORE = 4
 _BYTES_PER_TASK = 64 * 1024 * 1024
 _LEAST_BYTES_PER_TASK = 4 * 1024 * 1024
@@ -58,6 +61,7 @@ class SparkExecutor:
             return outcome
         job = replace(job, rows_at_once=self.rows_at_once)
         for_spark, others = split_by_reader(job)
+        log.debug("on Spark: %d file groups by hudi-rs, %d by Hudi", len(others), len(for_spark))
         # Counts when a task ends.
         done = self.spark.sparkContext.accumulator(0)
         faults = fault_notes(self.spark)

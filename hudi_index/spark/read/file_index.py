@@ -145,6 +145,10 @@ class FilePlanner:
         if "slices" in asked:
             self._count = len(asked["slices"])
             self._positions = self._positions_in(asked["slices"])
+            unseen = self._count - int(np.count_nonzero(self._positions >= 0))
+            log.debug(
+                "Hudi lists %d file slices of %s, %d unseen by us", self._count, self.storage.uri, unseen
+            )
         assert self._positions is not None
         filters = _filters_of(asked)
         found, is_kept = None, np.ones(self._count, np.bool_)
@@ -162,6 +166,7 @@ class FilePlanner:
             refuted = self._positions[is_refuted]
             is_kept[refuted[refuted >= 0]] = False
         self._remember(filters, int(is_kept.sum()), plan=found)
+        log.debug("a scan of %s reads %d of %d file slices", self.storage.uri, is_kept.sum(), self._count)
         return np.where(is_kept, b"1", b"0").tobytes().decode()
 
     def _failed(self, asked: dict[str, Any], error: Exception) -> dict[str, Any]:

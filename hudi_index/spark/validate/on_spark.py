@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import pickle
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -54,10 +53,8 @@ if TYPE_CHECKING:
 
 __all__ = ["OnSpark"]
 
-log = logging.getLogger(__name__)
 
 _VALUES_WANTED = 200
-_ATTEMPTS = 2
 
 
 @dataclass(frozen=True)
