@@ -1,6 +1,7 @@
 """Writes the reference from the code, so that it can't say otherwise: `make reference`.
 
-Prints Markdown: verbs and options, Python, operators, sensors, triggers, connection, exit codes, reports.
+Prints Markdown: verbs and options, exit codes, public names, Python, reports, operators, sensors, triggers,
+connection.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ import re
 import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
+
+# Beside this file, which is where Python looks for it when this one is run.
+from public_names import PUBLIC, public_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,8 +32,8 @@ OPERATORS = (
 )
 REPORTS = {
     "A job's report": "hudi_index.jobs.JobReport",
-    "A table's status": "hudi_index.lifecycle.status.TableStatus",
-    "An index's status": "hudi_index.lifecycle.status.IndexStatus",
+    "A table's status": "hudi_index.lifecycle.TableStatus",
+    "An index's status": "hudi_index.lifecycle.IndexStatus",
     "What a scan read": "hudi_index.scan.ScanReport",
 }
 CODES = {
@@ -237,6 +241,30 @@ def exit_codes() -> Iterator[str]:
     )
 
 
+def public() -> Iterator[str]:
+    """What may be imported, and how it changes."""
+    yield (
+        "What may be imported, and from where. These names, their parameters and fields, the command's verbs "
+        "and options, its exit codes and JSON, and the stored form of indexes change only as told here. "
+        "Anything else is internal: it may move or go in any version. The list is kept in "
+        "[public_names.py](public_names.py)."
+    )
+    rows = [
+        (code(module), ", ".join(map(code, public_names(module))) or "itself, by name in a setting")
+        for module in PUBLIC
+    ]
+    yield table(("module", "names"), rows)
+    yield (
+        "**Deprecation.** A public name that goes away is first marked with "
+        "`hudi_index.deprecation.deprecated(since=…, until=…, instead=…)`. It works as before, and a call is "
+        "a `DeprecationWarning` that names what to use instead and the version `until`, which no longer has "
+        "it: at least one minor version later. The [changes](../CHANGELOG.md) name it under *Deprecated* "
+        "and, when it is gone, under *Removed*. `python -W error::DeprecationWarning` finds where you use "
+        "one. New parameters are keyword-only and have a default; new fields of reports and of JSON may come "
+        "in any version."
+    )
+
+
 def document() -> Iterator[str]:
     """All of it."""
     yield "# Reference"
@@ -250,6 +278,8 @@ def document() -> Iterator[str]:
     yield "## Exit codes"
     yield "Of the command and of the jobs; [Errors](errors.md) says what to do."
     yield from exit_codes()
+    yield "## Public names and deprecation"
+    yield from public()
     yield "## Python"
     yield from python_of("hudi_index.IndexedTable")
     yield from python_of("hudi_index.spark.read_indexed", methods=False)

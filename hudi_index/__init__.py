@@ -2,23 +2,25 @@
 
 Each part may import what stands below it, never what stands above or beside it:
 
-    cli                    the command `hudi-index`
-    spark                  sessions, building, reading and validating on Spark: the only place with pyspark
-    engine                 IndexedTable, the facade of all below
-    validation             proof that the indexes are right, by content and by queries
-    scan                   rows of a plan as Arrow batches
-    lifecycle | planner    create, maintain, compact, repair, drop | which file groups a query reads
-    kinds | metadata_table what an index knows about a file group | where its entries are stored
-    coverage               why no row is lost: which slices the indexes describe
-    entries                keys, values and changes of entries: the words those share
-    catalog                index definitions, their states, the SQL that changes them
-    table                  a Hudi table as of one instant: file groups, slices, rows
-    predicate              what a query asks: expressions, binding, domains
-    gate                   what a text that somebody gives may do: ask the table's rows, nothing else
-    storage | jobs         files under one root, with atomic create and replace | what a job reports
-    arguments              what a caller may give
-    errors                 what can go wrong, by what the caller can do about it
-    credentials            what must never be shown
+    cli                          the command `hudi-index`
+    spark                        sessions, building, reading and validating on Spark: alone with pyspark
+    engine                       IndexedTable, the facade of all below
+    validation                   proof that the indexes are right, by content and by queries
+    scan                         rows of a plan as Arrow batches
+    lifecycle | planner          create, maintain, compact, repair, drop | which file groups a query reads
+    kinds | metadata_table       what an index knows about a file group | where its entries are stored
+    kind_parts                   what kinds are made of: their protocol, and parts that several share
+    coverage                     why no row is lost: which slices the indexes describe
+    entries                      keys, values and changes of entries: the words those share
+    catalog                      index definitions, their states, the SQL that changes them
+    table                        a Hudi table as of one instant: file groups, slices, rows
+    predicate                    what a query asks: expressions, binding, domains
+    gate                         what a text that somebody gives may do: ask the table's rows, nothing else
+    storage | jobs               files under one root, with atomic create and replace | what a job reports
+    arguments | kind_specs       what a caller may give | the kinds of index, a row each
+    errors                       what can go wrong, by what the caller can do about it
+    credentials | deprecation | log_once
+                                 what must never be shown | names that go away | warnings told once
 
 There is no Airflow below this package, and no JVM below `spark`. Importing `hudi_index` itself imports
 none of its parts, so that Airflow can load the provider, which needs `errors`, without loading Arrow.

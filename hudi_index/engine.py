@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from hudi_index import lifecycle
 from hudi_index.arguments import checked_text, checked_texts, checked_time_zone
@@ -44,7 +44,25 @@ if TYPE_CHECKING:
     from hudi_index.scan import ScanReport
     from hudi_index.validation import Checks, ValidationReport
 
-__all__ = ["IndexedTable"]
+__all__ = ["IndexedTable", "Session"]
+
+
+class Session(Protocol):
+    """A `pyspark.sql.SparkSession`, or what stands for one that starts when it is first needed.
+
+    Not named as pyspark does: the engine imports nothing of it, not even for types.
+    """
+
+    @property
+    def sparkContext(self) -> Any:  # noqa: N802  pyspark's name
+        """What jobs run on."""
+
+    @property
+    def conf(self) -> Any:
+        """Its settings."""
+
+    def stop(self) -> None:
+        """End it."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +178,7 @@ class IndexedTable:
             report=report,
         )
 
-    def sql(self, statement: str, *, spark: Any = None) -> JobReport | tuple[IndexDefinition, ...]:
+    def sql(self, statement: str, *, spark: Session | None = None) -> JobReport | tuple[IndexDefinition, ...]:
         """Carry out a statement about indexes; SHOW INDEXES returns the definitions, all others a report."""
         parsed = _parsed(statement)
         match parsed:
@@ -178,7 +196,7 @@ class IndexedTable:
             case ShowIndexes():
                 return self.indexes()
 
-    def create_all(self, statements: Sequence[str], *, spark: Any = None) -> JobReport:
+    def create_all(self, statements: Sequence[str], *, spark: Session | None = None) -> JobReport:
         """Carry out several CREATE INDEX statements in one pass over the table and one commit.
 
         Raises:
@@ -188,12 +206,12 @@ class IndexedTable:
         wanted = [(definition_of(each), each.if_not_exists) for each in parsed]
         return lifecycle.create_all(self.storage, _executor(spark), wanted)
 
-    def maintain(self, *, spark: Any = None) -> JobReport:
+    def maintain(self, *, spark: Session | None = None) -> JobReport:
         """Bring all indexes up to the table's newest commit."""
         return lifecycle.maintain(self.storage, _executor(spark))
 
     def compact(
-        self, *, partitions: Sequence[str] | None = None, force: bool = False, spark: Any = None
+        self, *, partitions: Sequence[str] | None = None, force: bool = False, spark: Session | None = None
     ) -> JobReport:
         """Compact the index metadata table where that is due."""
         chosen = partitions if partitions is None else checked_texts("partitions", partitions)
@@ -204,7 +222,7 @@ class IndexedTable:
         named = checked_text("name", name, "the name of an index")
         return lifecycle.drop(self.storage, named, if_exists=if_exists)
 
-    def repair(self, *, check: bool = False, spark: Any = None) -> RepairReport:
+    def repair(self, *, check: bool = False, spark: Session | None = None) -> RepairReport:
         """Mend whatever is damaged in the files of the indexes; with `check` only look.
 
         Keeps what is whole and builds the rest anew; indexes over expressions on Spark only.
@@ -215,30 +233,70 @@ class IndexedTable:
         return lifecycle.repair(self.storage, _executor(spark), check=check)
 
     def validate(
-        self, request: Request | None = None, *, spark: Any = None, **wanted: Any
+        self,
+        request: Request | None = None,
+        *,
+        spark: Session | None = None,
+        queries: int | None = Request.queries,
+        seconds: float | None = Request.seconds,
+        seed: int = Request.seed,
+        where: Sequence[str] = Request.where,
+        sql: Sequence[str] = Request.sql,
+        view: str = Request.view,
+        sample: int | None = Request.sample,
+        indexes: Sequence[str] = Request.indexes,
+        with_hudi: bool = Request.with_hudi,
+        invalidates: bool = Request.invalidates,
+        limit: int = Request.limit,
+        time_zone: str = Request.time_zone,
     ) -> ValidationReport:
         """Prove that the indexes are right, or find out which are not.
 
         Args:
-            request: What to check; a `Request` of `wanted` (queries=, seconds=, seed=, where=, sql=, sample=,
-                indexes=, invalidates=, …) if None.
+            request: What to check, in place of the arguments after `spark`.
             spark: The session to run on; without one everything is read by this process.
-            wanted: Fields of the request.
+            queries: How many queries to make; None for as many as `seconds` allow.
+            seconds: When to stop asking.
+            seed: Which queries, and which sample.
+            where: Predicates to ask as well.
+            sql: Whole statements over the view `view`.
+            view: What queries call the table.
+            sample: How many file groups to compare the content of; None for all, 0 for none.
+            indexes: Only these; all that are ready if empty.
+            with_hudi: Whether Hudi's own reader has to see the same index metadata table.
+            invalidates: Whether a faulty index is taken out of service.
+            limit: Most rows and entries that are named.
+            time_zone: The session's, for timestamps.
+
+        Raises:
+            InvalidOptionError: an argument that can't be, or a request with arguments of its own.
         """
-        if request is not None and (wanted or not isinstance(request, Request)):
+        given = Request(
+            queries=queries,
+            seconds=seconds,
+            seed=seed,
+            where=checked_texts("where", where),
+            sql=checked_texts("sql", sql),
+            view=view,
+            sample=sample,
+            indexes=checked_texts("indexes", indexes),
+            with_hudi=with_hudi,
+            invalidates=invalidates,
+            limit=limit,
+            time_zone=checked_time_zone("time_zone", time_zone),
+        )
+        if request is not None and (given != Request() or not isinstance(request, Request)):
             raise WrongTypeError(option="request", value=request, expected="a Request alone, or its fields")
-        if "time_zone" in wanted:
-            checked_time_zone("time_zone", wanted["time_zone"])
-        return validate(self.storage, _checks(spark), request or Request.of(**wanted))
+        return validate(self.storage, _checks(spark), request or given)
 
 
-def _refuse_no_session(spark: Any) -> None:
+def _refuse_no_session(spark: object) -> None:
     # Not by a look at its attributes: one of a session that is started late would start it.
     if isinstance(spark, (str, bytes, int, float, Mapping)):
         raise WrongTypeError(option="spark", value=spark, expected="a SparkSession, or None")
 
 
-def _checks(spark: Any) -> Checks:
+def _checks(spark: Session | None) -> Checks:
     _refuse_no_session(spark)
     if spark is None:
         return InProcess()
@@ -257,7 +315,7 @@ def _parsed_create(statement: str) -> CreateIndex:
     return parsed
 
 
-def _executor(spark: Any) -> Executor:
+def _executor(spark: Session | None) -> Executor:
     _refuse_no_session(spark)
     if spark is None:
         return LocalExecutor()

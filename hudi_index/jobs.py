@@ -20,10 +20,19 @@ from typing import TYPE_CHECKING, Any
 from hudi_index.errors import HudiIndexError, shortened, storage_error_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
-__all__ = ["SETTINGS_VARIABLE", "Failure", "JobReport", "progress", "progress_shown", "timed"]
+__all__ = [
+    "SETTINGS_VARIABLE",
+    "Failure",
+    "JobReport",
+    "aligned",
+    "progress",
+    "progress_shown",
+    "show_logs",
+    "timed",
+]
 
 SETTINGS_VARIABLE = "HUDI_INDEX_SETTINGS"
 """Names a file, for its owner's eyes only, with a job's Spark settings as JSON; the job removes it."""
@@ -102,6 +111,33 @@ class Failure:
         way_out = "nobody foresaw this: run it again with --debug to see where"
         message = f"{kind_name}: {shortened(str(error))}; {way_out}"
         return cls(message, kind_name, 1, is_expected=False)
+
+
+def show_logs(*, verbose: bool = False, debug: bool = False) -> None:
+    """Have this process write its log to standard error: warnings, with `verbose` what is done as well.
+
+    With `debug` also what was decided and looked up, of our own parts only: other libraries, py4j for one,
+    would put every call there, with its arguments.
+    """
+    form = "%(asctime)s %(levelname)s %(name)s: %(message)s" if debug else "%(message)s"
+    logging.basicConfig(level=logging.INFO if verbose or debug else logging.WARNING, format=form)
+    logging.getLogger("hudi_index").setLevel(logging.DEBUG if debug else logging.NOTSET)
+
+
+def aligned(rows: Sequence[Sequence[object]], *, indent: str = "") -> str:
+    """Rows of cells as text, with the columns below each other. None is an empty cell, a list its items."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return "\n".join(
+        indent + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    )
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 @contextmanager

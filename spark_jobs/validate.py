@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from hudi_index.predicate.session import TIME_ZONE
 from hudi_index.spark.job import job_parser, native_of, run_job
 from hudi_index.validation.arguments import add_validation_arguments, request_of, write_page
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 def validate(table: IndexedTable, asked: argparse.Namespace, spark: SparkSession) -> ValidationReport:
     """Run the validation and write its page."""
-    request = request_of(asked, time_zone=str(spark.conf.get("spark.sql.session.timeZone")))
+    request = request_of(asked, time_zone=str(spark.conf.get(TIME_ZONE)))
     if asked.backend == "native":
         report = native_of(table, spark).validate(request)
     else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from hudi_index.spark.runtime.session import SHORT_RUN, local_session
+from hudi_index.spark import SHORT_RUN, local_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

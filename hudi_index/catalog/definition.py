@@ -220,7 +220,7 @@ class IndexDefinition:
         changed = checked_options(options, spec=self.spec, has_expression=self.is_functional)
         return replace(self, options={**self.options, **changed})
 
-    def to_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """The JSON form."""
         if self.foreign is not None:
             changed = {"state": self.state.value, "reason": self.reason, "changed_time": self.changed_time}

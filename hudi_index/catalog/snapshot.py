@@ -88,7 +88,7 @@ class CatalogSnapshot:
         facts = {
             "version": VERSION,
             "generation": self.generation,
-            "indexes": [each.to_dict() for each in self.definitions],
+            "indexes": [each.as_dict() for each in self.definitions],
         }
         content = {"about": ABOUT, **facts, "digest": digest_of(facts, _NAME)}
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"

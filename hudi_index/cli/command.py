@@ -8,42 +8,70 @@
 
 `--json` prints what a machine reads. Exit codes: 0 fine, 1 our fault, 2 bad request, 3 validation failed or
 something is damaged still, 4 conflict, retry. 2 is also for what a person has to mend first: no permission, a
-full disk. An error is one line; `--debug` shows where it came from. Verbs that build run on a session of
-Spark on this machine; `--in-process` runs them without Spark, for small tables.
+full disk. An error is one line. `--verbose` says what is being done, `--debug` also what was decided and
+looked up, and where an error came from. Verbs that build run on a session of Spark on this machine;
+`--in-process` runs them without Spark, for small tables.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import logging
 import os
 import sys
 import traceback
-from dataclasses import asdict, is_dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from hudi_index.cli.output import FORMATS, plain_row, write_rows
 from hudi_index.engine import IndexedTable
 from hudi_index.errors import UserError
-from hudi_index.jobs import Failure, progress_shown
+from hudi_index.jobs import Failure, aligned, progress_shown, show_logs
 from hudi_index.lifecycle.native_status import native_status
 from hudi_index.planner import ScanPlan
 from hudi_index.scan import ScanReport
 from hudi_index.storage import write_to
-from hudi_index.validation import ValidationReport
 from hudi_index.validation.arguments import add_validation_arguments, request_of, write_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import TypeAlias
+
+    from hudi_index.catalog import IndexDefinition
+    from hudi_index.engine import Session
+    from hudi_index.spark.native import NativeIndexes
+
+    _Run: TypeAlias = Callable[[IndexedTable, argparse.Namespace], object]
+    _Verbs: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 __all__ = ["main"]
+
+_SHOWN = ("name", "kind", "source_fields", "expression", "state", "reason")
+"""What a list of indexes says of each."""
+
+_QUIET = {"spark.log.level": "ERROR"}
+
+
+@runtime_checkable
+class _Answer(Protocol):
+    """What a verb found out, for people by `str()`."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For machines."""
+
+
+class _Verb(Protocol):
+    """Adds a verb to the command, or to the verbs of another."""
+
+    def __call__(
+        self, name: str, about: str, run: _Run, *, among: _Verbs | None = None
+    ) -> argparse.ArgumentParser:
+        """The parser of the verb."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
     asked = _parser().parse_args(arguments)
-    logging.basicConfig(level=logging.INFO if asked.verbose else logging.WARNING, format="%(message)s")
+    show_logs(verbose=asked.verbose, debug=asked.debug)
     try:
         with progress_shown():
             answer = asked.run(IndexedTable.open(asked.table), asked)
@@ -87,15 +115,17 @@ def _parser() -> argparse.ArgumentParser:
     def verb(
         name: str,
         about: str,
-        run: Callable[[IndexedTable, argparse.Namespace], object],
+        run: _Run,
         *,
-        among: Any = verbs,
-    ) -> Any:
-        each = among.add_parser(name, help=about, description=about)
+        among: _Verbs | None = None,
+    ) -> argparse.ArgumentParser:
+        each = (among or verbs).add_parser(name, help=about, description=about)
         each.add_argument("--table", required=True, help="path or URI of the Hudi table")
         each.add_argument("--json", action="store_true", help="print JSON")
         each.add_argument("--verbose", action="store_true", help="say what is being done")
-        each.add_argument("--debug", action="store_true", help="show where an error came from")
+        each.add_argument(
+            "--debug", action="store_true", help="tell what is decided, and where an error came from"
+        )
         each.add_argument(
             "--in-process", action="store_true", help="run without Spark, in memory: for small tables"
         )
@@ -149,7 +179,7 @@ def _create(table: IndexedTable, asked: argparse.Namespace) -> object:
     return table.create_all(asked.statements, spark=_session(asked))
 
 
-def _add_native(verbs: Any, verb: Callable[..., Any]) -> None:
+def _add_native(verbs: _Verbs, verb: _Verb) -> None:
     about = "Hudi's own indexes, through Hudi"
     native = verbs.add_parser("native", help=about, description=about)
     among = native.add_subparsers(dest="native_verb", required=True, metavar="VERB")
@@ -182,25 +212,23 @@ def _add_native(verbs: Any, verb: Callable[..., Any]) -> None:
     check.set_defaults(backend="native")
 
 
-def _native(
-    run: Callable[[Any, argparse.Namespace], object],
-) -> Callable[[IndexedTable, argparse.Namespace], object]:
+def _native(run: Callable[[NativeIndexes, argparse.Namespace], object]) -> _Run:
     return lambda table, asked: run(_native_indexes(table, asked), asked)
 
 
-def _native_indexes(table: IndexedTable, asked: argparse.Namespace) -> Any:
+def _native_indexes(table: IndexedTable, asked: argparse.Namespace) -> NativeIndexes:
     if asked.in_process:
         raise UserError("Hudi's own indexes need Spark: without --in-process")
-    session = _session(asked)
     # Only here: most verbs need no Spark.
     from hudi_index.spark.native import NativeIndexes
+    from hudi_index.spark.runtime.session import local_session
 
-    return NativeIndexes(session, table.storage)
+    return NativeIndexes(local_session(settings=_QUIET), table.storage)
 
 
 def _validate(table: IndexedTable, asked: argparse.Namespace) -> object:
     if asked.backend == "native":
-        report: ValidationReport = _native_indexes(table, asked).validate(request_of(asked))
+        report = _native_indexes(table, asked).validate(request_of(asked))
     else:
         report = table.validate(request_of(asked), spark=_session(asked))
     write_page(report, asked.html)
@@ -255,22 +283,23 @@ def _drop(table: IndexedTable, asked: argparse.Namespace) -> object:
     return table.drop(asked.name, if_exists=asked.if_exists)
 
 
-def _late_session(asked: argparse.Namespace) -> Any:
+def _late_session(asked: argparse.Namespace) -> Session | None:
     """A session that starts when something needs it: a repair may find nothing, or little, to do."""
     if asked.in_process:
         return None
-    from hudi_index.spark.runtime.session import LateSession
+    from hudi_index.spark.runtime.session import LateSession, local_session
 
-    return LateSession(lambda: _session(asked))
+    # It is whatever session it starts.
+    return cast("Session", LateSession(lambda: local_session(settings=_QUIET)))
 
 
-def _session(asked: argparse.Namespace) -> Any:
+def _session(asked: argparse.Namespace) -> Session | None:
     if asked.in_process:
         return None
     # Only here: most verbs need no Spark.
     from hudi_index.spark.runtime.session import local_session
 
-    return local_session("hudi-index", settings={"spark.log.level": "ERROR"})
+    return local_session(settings=_QUIET)
 
 
 def _as_json(answer: object) -> str:
@@ -280,48 +309,15 @@ def _as_json(answer: object) -> str:
 def _plain(answer: object) -> object:
     if isinstance(answer, tuple):
         return [_plain(each) for each in answer]
-    for name in ("as_dict", "to_dict"):
-        if hasattr(answer, name):
-            plain: object = getattr(answer, name)()
-            return plain
-    return answer
+    return answer.as_dict() if isinstance(answer, _Answer) else answer
 
 
 def _as_text(answer: object) -> str:
     if isinstance(answer, tuple):
-        rows = [each.to_dict() for each in answer]
-        return _as_rows(rows, ("name", "kind", "source_fields", "expression", "state", "reason"))
-    if isinstance(answer, ScanPlan):
-        return answer.explain()
-    if isinstance(answer, ValidationReport):
-        return str(answer)
-    if is_dataclass(answer) and not isinstance(answer, type) and hasattr(answer, "indexes"):
-        if hasattr(answer, "verb"):
-            return str(answer)
-        facts = asdict(answer)
-        indexes = facts.pop("indexes")
-        lines = [f"{name.replace('_', ' '):<22} {value}" for name, value in facts.items()]
-        columns = (
-            *("name", "kind", "on", "state", "reason", "is_used"),
-            *("shards", "bytes", "log_files", "deepest_log", "due"),
-        )
-        return "\n".join([*lines, "", _as_rows(indexes, columns)])
-    return str(answer)
+        rows = [[each[column] for column in _SHOWN] for each in _definitions(answer)]
+        return aligned([_SHOWN, *rows]) if rows else "no indexes"
+    return answer.explain() if isinstance(answer, ScanPlan) else str(answer)
 
 
-def _as_rows(rows: list[dict[str, Any]], columns: Sequence[str]) -> str:
-    if not rows:
-        return "no indexes"
-    cells = [list(columns), *([_cell(row[name]) for name in columns] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = [
-        "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in cells
-    ]
-    return "\n".join(lines)
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+def _definitions(answer: tuple[IndexDefinition, ...]) -> list[dict[str, Any]]:
+    return [each.as_dict() for each in answer]

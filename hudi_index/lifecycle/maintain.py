@@ -186,7 +186,10 @@ def _retire_unfit(state: IndexedState, report: JobReport) -> bool:
 def _retire(definition: IndexDefinition, reason: str, state: IndexedState, report: JobReport) -> None:
     Catalog(state.storage).change_state(definition.name, IndexState.INVALID, reason, index_id=definition.id)
     report.notes.append(f"index {definition.name} is invalid: {reason}")
-    log.warning("index %s is invalid: %s", definition.name, reason)
+    log.warning(
+        "index %s of %s is invalid: %s; REBUILD INDEX %s makes it anew",
+        *(definition.name, state.storage.uri, reason, definition.name),
+    )
 
 
 def _note_abandoned(state: IndexedState, metadata_table: MetadataTable, report: JobReport) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from hudi_index.catalog import Catalog, IndexState
 from hudi_index.errors import ConflictError, NeedsSparkError, UserError
-from hudi_index.jobs import JobReport
+from hudi_index.jobs import JobReport, aligned
 from hudi_index.lifecycle.create import build_anew, with_recorded_facts
 from hudi_index.lifecycle.drop import drop
 from hudi_index.lifecycle.maintain import maintain
@@ -80,9 +80,7 @@ class RepairReport(JobReport):
             return "\n".join(lines)
         rows = [("damaged", "why", "to be" if self.is_check else "was")]
         rows += [(each.path, each.reason, each.remedy) for each in self.damage]
-        widths = [max(len(row[place]) for row in rows) for place in range(2)]
-        table = [f"  {path:<{widths[0]}}  {why:<{widths[1]}}  {remedy}" for path, why, remedy in rows]
-        return "\n".join([*lines, "", *table])
+        return "\n".join([*lines, "", aligned(rows, indent="  ")])
 
 
 def repair(storage: Storage, executor: Executor, *, check: bool = False) -> RepairReport:

@@ -40,7 +40,7 @@ __all__ = ["IndexedState", "definitions_text", "noted_definitions"]
 
 def definitions_text(definitions: Iterable[IndexDefinition]) -> str:
     """Definitions as a commit of the index metadata table keeps them."""
-    found = {each.id: each.to_dict() for each in definitions}
+    found = {each.id: each.as_dict() for each in definitions}
     return json.dumps([found[each] for each in sorted(found)])
 
 

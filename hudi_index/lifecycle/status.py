@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from hudi_index.catalog import IndexState
 from hudi_index.errors import MissingSliceFileError
+from hudi_index.jobs import aligned
 from hudi_index.lifecycle.state import IndexedState
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.table.footer import row_count_of
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
 __all__ = ["IndexStatus", "TableStatus", "status"]
 
 _READERS = 8
+
+_SHOWN = (
+    *("name", "kind", "on", "state", "reason", "is_used"),
+    *("shards", "bytes", "log_files", "deepest_log", "due"),
+)
+"""What the text of a status says of an index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +85,12 @@ class TableStatus:
     def as_dict(self) -> dict[str, Any]:
         """All of it, for JSON."""
         return asdict(self) | {"is_fresh": self.is_fresh}
+
+    def __str__(self) -> str:
+        facts = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "indexes"}
+        lines = [f"{name.replace('_', ' '):<22} {value}" for name, value in facts.items()]
+        rows = [[getattr(each, column) for column in _SHOWN] for each in self.indexes]
+        return "\n".join([*lines, "", aligned([_SHOWN, *rows]) if rows else "no indexes"])
 
 
 def status(storage: Storage) -> TableStatus:

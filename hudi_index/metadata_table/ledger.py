@@ -32,6 +32,7 @@ second time, where nobody looks; it notices because the decision after it names 
 from __future__ import annotations
 
 import json
+import logging
 import uuid
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -69,6 +70,8 @@ __all__ = [
     "LedgerState",
     "Owner",
 ]
+
+log = logging.getLogger(__name__)
 
 MAINTENANCE_ROLE = "maintenance"
 COMPACTION_ROLE = "compaction"
@@ -113,6 +116,7 @@ class Ledger:
             after = replace(state, last_time=requested, open={**alive, role: grant})
             if self._decide(Decision("begin", now, after, state.decision_id)):
                 self._forget_old()
+                log.debug("%s has the %s lease for %s until %s", owner, role, requested, grant.expires)
                 return grant
 
     def found_anew(self, floor: str) -> None:
@@ -159,6 +163,7 @@ class Ledger:
             name = path.rpartition("/")[2]
             decision = Decision("commit", now, after, state.decision_id, path, content(name))
             if self._decide(decision):
+                log.debug("decision %d completes %s", decision.state.number + 1, path)
                 self._complete(decision)
                 return completed
 
@@ -171,6 +176,7 @@ class Ledger:
                 return
             after = replace(state, open=_without(state, grant))
             if self._decide(Decision("abort", self._clock(), after, state.decision_id)):
+                log.debug("the %s lease for %s is given back", grant.role, grant.requested_time)
                 return
 
     def renew(self, grant: Grant) -> None:
@@ -178,6 +184,7 @@ class Ledger:
         self._state_for(grant)
         expires = (self._clock() + self._lease).isoformat()
         self._storage.replace(_lease_path(grant), json.dumps({"expires": expires}).encode())
+        log.debug("the %s lease for %s is renewed until %s", grant.role, grant.requested_time, expires)
 
     def check(self, grant: Grant) -> None:
         """Raise CommitConflictError if the lease was lost."""

@@ -19,7 +19,10 @@ from hudi_index.predicate.values.times import SessionZone
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Session", "Settings", "meaningful", "own_zone_data"]
+__all__ = ["TIME_ZONE", "Session", "Settings", "meaningful", "own_zone_data"]
+
+TIME_ZONE = "spark.sql.session.timeZone"
+"""The setting that names a session's time zone."""
 
 Settings = tuple[tuple[str, str], ...]
 """Names and values of settings, sorted by name."""
@@ -73,7 +76,7 @@ _HARMLESS = (
     "spark.sql.repl.",
     "spark.sql.scriptTransformation.",
     # In the trees, as an argument of every function that goes by it.
-    "spark.sql.session.timeZone",
+    TIME_ZONE,
     "spark.sql.shuffle.",
     "spark.sql.sort.",
     "spark.sql.sources.",

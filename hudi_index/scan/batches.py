@@ -12,6 +12,7 @@ Rows come slice by slice in the order of file groups (partition path, file id), 
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from hudi_index.table import FileSlice
 
 __all__ = ["ScanReport", "scan"]
+
+log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -124,6 +127,10 @@ def scan(
     _refuse_slices_for_spark(plan)
     counted = report or ScanReport()
     counted.count(file_groups=plan.total, bytes_total=plan.snapshot.size)
+    log.debug(
+        "a scan of %s reads %d of %d file groups, %d at a time",
+        *(plan.snapshot.storage.uri, plan.kept, plan.total, threads),
+    )
     reading = _Reading(plan, schema, tree, rows, counted)
     batches = reading.in_turn() if threads == 1 else reading.by_threads(threads)
     return pa.RecordBatchReader.from_batches(schema, _limited(batches, limit, counted))
@@ -232,6 +239,7 @@ class _Reading:
         try:
             file.refuse_for_spark([*self.schema.names, *self.filter.columns])
             if file.reads_plainly([*self.schema.names, *self.filter.columns]):
+                log.debug("%s is read by its row groups", piece.base_path)
                 yield from self._from_file(piece, file)
                 return
         finally:
@@ -241,6 +249,7 @@ class _Reading:
 
     def _merged(self, piece: FileSlice) -> Iterator[pa.RecordBatch]:
         """The matching rows of a slice by way of hudi-rs."""
+        log.debug("file group %s is read by hudi-rs, %d files", piece.group, len(piece.paths))
         self.report.count(bytes_read=piece.size)
         wanted = [*self.schema.names, *self.filter.columns]
         for batch in self.plan.snapshot.reader.rows(piece, wanted).batches():

@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 from hudi_index.credentials import Options, is_secret, scrubbed, split_uri
 from hudi_index.engine import IndexedTable
 from hudi_index.errors import UserError
-from hudi_index.jobs import SETTINGS_VARIABLE, Failure, JobReport, progress_shown
+from hudi_index.jobs import SETTINGS_VARIABLE, Failure, JobReport, progress_shown, show_logs
 from hudi_index.spark.native import NativeIndexes
 from hudi_index.spark.runtime.session import DAEMON, DAEMON_SETTING, LateSession, spare_workers
 from hudi_index.storage import write_to
@@ -67,7 +67,9 @@ def job_parser(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument(
         "--backend", choices=("engine", "native"), default="engine", help="our indexes, or Hudi's own"
     )
-    parser.add_argument("--debug", action="store_true", help="show where an error came from")
+    parser.add_argument(
+        "--debug", action="store_true", help="tell what is decided, and where an error came from"
+    )
     return parser
 
 
@@ -111,6 +113,8 @@ def run_job(
 ) -> int:
     """Run one job on a session, by default the one that spark-submit configures; returns the exit code."""
     asked = parser.parse_args(arguments)
+    if asked.debug:
+        show_logs(debug=True)
     try:
         report, code = _run(run, asked)
     except Exception as error:  # noqa: BLE001  whoever called reads the last line, whatever happened

@@ -6,35 +6,28 @@ its SQL. Names and literals are quoted, so that nothing a caller gives becomes S
 
 from __future__ import annotations
 
-import time
 import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from hudi_index.arguments import checked_texts
 from hudi_index.catalog import CreateIndex, parse_statement
 from hudi_index.catalog.definition import check_name
-from hudi_index.errors import HudiIndexError, InvalidOptionError, UserError
+from hudi_index.errors import InvalidOptionError, UserError
 from hudi_index.jobs import JobReport
 from hudi_index.lifecycle.native_status import METADATA, native_status
 from hudi_index.predicate.sql.tokens import quoted_name
 from hudi_index.spark.catalyst import gate
 from hudi_index.spark.runtime.failures import SPARK_FAILURES, first_line
-from hudi_index.spark.validate.parity import (
-    ORACLE,
-    compare_predicates,
-    compare_rows,
-    refuse_without_hudi,
-    session_settings,
-)
-from hudi_index.spark.validate.query_parity import AT_ONCE, answer_of, note_difference
+from hudi_index.spark.validate.parity import refuse_without_hudi, session_settings
+from hudi_index.spark.validate.query_parity import answers
 from hudi_index.storage import Storage
 from hudi_index.table import Snapshot, TableConfig
-from hudi_index.validation.in_process import new_result, values_by_reading
+from hudi_index.validation.in_process import values_by_reading
 from hudi_index.validation.literals import column_text, hostile_values, literal_of
 from hudi_index.validation.queries import PREDICATE, Subject, given_queries, made_queries
-from hudi_index.validation.report import FAILED, IndexResult, QueryResult, ValidationReport
+from hudi_index.validation.report import IndexResult, ValidationReport
 from hudi_index.validation.validate import Request, check_texts, within_budget
 
 if TYPE_CHECKING:
@@ -44,7 +37,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from hudi_index.lifecycle.native_status import NativeStatus
+    from hudi_index.spark.validate.query_parity import Look
+    from hudi_index.table import SliceIdentity
     from hudi_index.validation.queries import Query
+    from hudi_index.validation.report import QueryResult
 
 __all__ = ["NativeIndexes"]
 
@@ -66,7 +62,6 @@ _ADVICE = (
     "readers: hoodie.metadata.enable=false switches Hudi's metadata table off as well",
     "writers: hoodie.metadata.index.column.stats.enable=false stops maintaining the statistics that skip",
 )
-_ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
@@ -193,10 +188,40 @@ class NativeIndexes:
         finally:
             self.spark.sql(f"DROP TABLE {name}")
 
-    def validate(self, request: Request | None = None, **wanted: Any) -> ValidationReport:
-        """Ask queries with Hudi's data skipping on and off; the report names the rows that it loses."""
+    def validate(
+        self,
+        request: Request | None = None,
+        *,
+        queries: int | None = Request.queries,
+        seconds: float | None = Request.seconds,
+        seed: int = Request.seed,
+        where: Sequence[str] = Request.where,
+        sql: Sequence[str] = Request.sql,
+        view: str = Request.view,
+        limit: int = Request.limit,
+    ) -> ValidationReport:
+        """Ask queries with Hudi's data skipping on and off; the report names the rows that it loses.
+
+        Args:
+            request: What to ask, in place of the other arguments.
+            queries: How many queries to make; None for as many as `seconds` allow.
+            seconds: When to stop asking.
+            seed: Which queries.
+            where: Predicates to ask as well.
+            sql: Whole statements over the view `view`.
+            view: What queries call the table.
+            limit: Most rows that are named.
+        """
         refuse_without_hudi(self.spark)
-        request = request or Request(**wanted)
+        request = request or Request(
+            queries=queries,
+            seconds=seconds,
+            seed=seed,
+            where=checked_texts("where", where),
+            sql=checked_texts("sql", sql),
+            view=view,
+            limit=limit,
+        )
         check_texts(request)
         report = ValidationReport(self.storage.uri, backend="native", seed=request.seed)
         with report.phase("look"):
@@ -205,13 +230,11 @@ class NativeIndexes:
             report.instant = latest.requested_time if latest else None
             if not native_status(self.storage).exists:
                 report.notes.append("the table has no metadata table: there is nothing to skip by")
-        with report.phase("queries"), session_settings(self.spark, ORACLE):
+        with report.phase("queries"):
             made = self._made(snapshot, request) if request.queries != 0 else iter(())
             given = given_queries(request.where, request.sql)
-            queries = within_budget(given, made, request, report)
-            while chunk := list(islice(queries, AT_ONCE)):
-                together = self._asked_together(chunk, request)
-                report.queries += [together.get(query) or self._asked(query, request) for query in chunk]
+            budgeted = within_budget(given, made, request, report)
+            report.queries += answers(self.spark, _SkippingLooks(self.spark, self.storage), budgeted, request)
         wrong = report.wrong_queries
         faults = [f"query {each.query!r} lacks {each.rows_missing} rows" for each in wrong]
         report.indexes.append(
@@ -242,54 +265,53 @@ class NativeIndexes:
         values = values_by_reading(snapshot, subjects, seed=request.seed)
         return made_queries(subjects, values, seed=request.seed)
 
-    def _asked_together(self, queries: Sequence[Query], request: Request) -> dict[Query, QueryResult]:
-        """The results of predicates that one scan can answer; none if they have to be asked one by one."""
-        asked = [query for query in dict.fromkeys(queries) if query.form == PREDICATE]
-        started, before, found = time.perf_counter(), self._slices(), {}
-        try:
-            skipping = [self._answer(query, request, _ON) for query in asked]
-            texts = [query.text for query in asked]
-            compared = compare_predicates(skipping, self._frame(_OFF), texts, limit=request.limit)
-            for query, difference in zip(asked, compared, strict=True):
-                result = found[query] = new_result(query)
-                note_difference(result, difference)
-                result.file_groups, result.file_groups_read = (
-                    self._files(query, settings) for settings in (_OFF, _ON)
-                )
-                result.seconds = round((time.perf_counter() - started) / len(asked), 3)
-        except (*SPARK_FAILURES, HudiIndexError):
-            return {}
-        return found if self._slices() == before else {}
 
-    def _asked(self, query: Query, request: Request) -> QueryResult:
-        started, result = time.perf_counter(), new_result(query)
-        for _ in range(_ATTEMPTS):
-            result.reason = "the table moved each time it was asked"
-            before = self._slices()
-            try:
-                skipping, full = (self._answer(query, request, settings) for settings in (_ON, _OFF))
-                found = compare_rows(skipping, full, limit=request.limit)
-                counts = [self._files(query, settings) for settings in (_OFF, _ON)]
-            except (*SPARK_FAILURES, HudiIndexError) as error:
-                result.result, result.reason = FAILED, first_line(error)
-                break
-            if self._slices() != before:
-                continue
-            result.reason = None
-            note_difference(result, found)
-            result.file_groups, result.file_groups_read = counts
-            break
-        result.seconds = round(time.perf_counter() - started, 3)
-        return result
+class _SkippingLooks:
+    """A table read with Hudi's data skipping on and off."""
 
-    def _slices(self) -> frozenset[Any]:
-        return frozenset(piece.identity for piece in Snapshot.load(self.storage).slices)
+    def __init__(self, spark: SparkSession, storage: Storage) -> None:
+        self._spark, self._storage = spark, storage
+
+    def look(self) -> Look:
+        """As it is now."""
+        return _SkippingLook(self._spark, self._storage)
+
+    def reasons_against(self, queries: Sequence[Query]) -> dict[Query, str]:  # noqa: ARG002
+        """None: skipping goes by whatever there is."""
+        return {}
+
+
+class _SkippingLook:
+    """Hudi lists the table for each query anew, so the look is past when the table has other slices."""
+
+    def __init__(self, spark: SparkSession, storage: Storage) -> None:
+        self._spark, self._storage = spark, storage
+        self._before = self._slices()
+
+    @property
+    def full(self) -> DataFrame:
+        """Without skipping."""
+        return self._frame(_OFF)
+
+    def pruned(self, query: Query) -> DataFrame:  # noqa: ARG002  skipping goes by the filter
+        """With skipping."""
+        return self._frame(_ON)
+
+    def note_plan(self, result: QueryResult, query: Query) -> None:
+        """How many file groups are read, and how many there are."""
+        result.file_groups, result.file_groups_read = (
+            self._files(query, settings) for settings in (_OFF, _ON)
+        )
+
+    def is_past(self) -> bool:
+        """Whether the table has other slices now."""
+        return self._slices() != self._before
+
+    def _slices(self) -> frozenset[SliceIdentity]:
+        return frozenset(each.identity for each in Snapshot.load(self._storage).slices)
 
     def _frame(self, settings: Mapping[str, str]) -> DataFrame:
-        return self.spark.read.format("hudi").options(**settings).load(self.storage.uri)
-
-    def _answer(self, query: Query, request: Request, settings: Mapping[str, str]) -> DataFrame:
-        return answer_of(self._frame(settings), query, request)
+        return self._spark.read.format("hudi").options(**settings).load(self._storage.uri)
 
     def _files(self, query: Query, settings: Mapping[str, str]) -> int | None:
         """How many files Spark plans to read; None if it does not say."""

@@ -50,7 +50,9 @@ def take_out_of_service(
             continue
         report.invalidated.append(name)
         report.advice.append(f"REBUILD INDEX {name} makes it anew")
-        log.warning("index %s is invalid: %s", name, reason)
+        log.warning(
+            "index %s of %s is invalid: %s; REBUILD INDEX %s makes it anew", name, storage.uri, reason, name
+        )
     if forgets_coverage:
         _forget_coverage(storage, report)
 

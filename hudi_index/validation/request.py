@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 from hudi_index.arguments import checked_count, checked_seconds, checked_text, checked_texts
 from hudi_index.errors import InvalidOptionError
@@ -55,13 +54,3 @@ class Request:
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
-
-    @classmethod
-    def of(cls, **wanted: Any) -> Request:
-        """The request with these fields. Raises InvalidOptionError."""
-        known = [each.name for each in fields(cls)]
-        for name, value in wanted.items():
-            if name not in known:
-                reason = f"no such option; options: {', '.join(known)}"
-                raise InvalidOptionError(option=name, value=value, reason=reason)
-        return cls(**wanted)

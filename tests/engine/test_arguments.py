@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import math
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -161,7 +163,6 @@ OUT_OF_RANGE: list[Any] = [
     lambda table: table.validate(sample=-1),
     lambda table: table.validate(limit=-1),
     lambda table: table.validate(time_zone="Mars/Phobos"),
-    lambda table: table.validate(querys=5),
     lambda table: table.scan(columns="n"),
     lambda table: table.scan(columns=[]),
     lambda table: table.files_to_query("n", ColumnDomain({})),
@@ -174,6 +175,17 @@ OUT_OF_RANGE: list[Any] = [
 def test_value_out_of_range_is_an_option_error(table: IndexedTable, call: Any) -> None:
     with pytest.raises(InvalidOptionError, match="option '"):
         call(table)
+
+
+def test_validate_takes_every_field_of_a_request_by_name(table: IndexedTable) -> None:
+    parameters = inspect.signature(IndexedTable.validate).parameters
+    fields = {each.name: each.default for each in dataclasses.fields(Request)}
+    assert {name: parameters[name].default for name in fields} == fields
+    assert {*parameters} - {*fields} == {"self", "request", "spark"}
+
+    misspelt: dict[str, Any] = {"querys": 5}
+    with pytest.raises(TypeError, match="querys"):
+        table.validate(**misspelt)
 
 
 def test_one_text_is_one_and_not_its_characters(table: IndexedTable) -> None:

@@ -148,3 +148,24 @@ def test_files_cleaned_between_listing_and_counting_do_not_fail_the_status(
     assert not (files.path / cleaned).exists()
     assert (status.file_groups_uncovered, status.rows_uncovered) == (2, 7)
     assert not status.is_fresh
+
+
+def test_text_of_a_status_has_a_line_per_fact_and_one_per_index(
+    files: Fabricated, table: IndexedTable, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = str(table.status()).splitlines()
+    assert lines[0] == f"table                  {table.storage.uri}"
+    assert lines[5] == "file groups            3"
+    assert lines[10:12] == ["", lines[11]]
+    assert lines[11].split()[:6] == ["name", "kind", "on", "state", "reason", "is_used"]
+    assert lines[12].split()[:4] == ["by_n", "secondary_index", "n", "ready"]
+
+    assert main(["show", "--table", str(files.path)]) == 0
+    header, row = capsys.readouterr().out.splitlines()
+    assert header.split() == ["name", "kind", "source_fields", "expression", "state", "reason"]
+    assert row.split() == ["by_n", "secondary_index", "n", "ready"]
+
+    table.drop("by_n")
+    assert str(table.status()).splitlines()[-1] == "no indexes"
+    assert main(["show", "--table", str(files.path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []

@@ -208,7 +208,7 @@ def test_drop_takes_away_entries_and_definition_but_not_those_of_others(table: I
 
 
 def test_column_that_changed_its_type_or_went_away_makes_the_index_invalid(
-    hudi: HudiTable, table: IndexedTable
+    hudi: HudiTable, table: IndexedTable, caplog: pytest.LogCaptureFixture
 ) -> None:
     table.sql("CREATE INDEX by_n ON t (n)")
     table.sql("CREATE INDEX by_name ON t (name)")
@@ -220,6 +220,11 @@ def test_column_that_changed_its_type_or_went_away_makes_the_index_invalid(
     states = {each.name: each.state for each in table.indexes()}
     assert states == {"by_n": IndexState.INVALID, "by_name": IndexState.READY}
     assert report.notes == ["index by_n is invalid: column 'n' was int32 and is int64 now"]
+    (warning,) = [
+        each.getMessage() for each in caplog.records if each.name == "hudi_index.lifecycle.maintain"
+    ]
+    assert warning.startswith(f"index by_n of {table.storage.uri} is invalid: column 'n' was int32")
+    assert warning.endswith("; REBUILD INDEX by_n makes it anew")
     table.sql("REBUILD INDEX by_n ON t")
     check_indexes(table.storage)
 

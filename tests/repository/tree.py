@@ -8,7 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-_NOT_OURS = {"__pycache__", "build", "dist", "metastore_db", "spark-warehouse"}
+_NOT_OURS = {"build", "dist", "metastore_db", "spark-warehouse"}
+"""What tools leave at the top; a package may be called `build`."""
 
 
 def own_files(*suffixes: str) -> list[Path]:
@@ -27,12 +28,16 @@ def _all_files() -> list[Path]:
         ).stdout
         return sorted(path for name in listed.split("\0") if (path := ROOT / name).is_file())
     # An unpacked archive, or a machine without git.
-    top = [path for path in ROOT.iterdir() if not path.name.startswith(".") or path.name == ".ci"]
+    top = [
+        path
+        for path in ROOT.iterdir()
+        if path.name not in _NOT_OURS and (not path.name.startswith(".") or path.name == ".ci")
+    ]
     return sorted(
         path
         for entry in top
         for path in ([entry] if entry.is_file() else entry.rglob("*"))
         if path.is_file()
-        and not _NOT_OURS.intersection(path.parts)
+        and "__pycache__" not in path.parts
         and not any(p.endswith(".egg-info") for p in path.parts)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from hudi_index.predicate.session import Settings
 
 __all__ = ["SmallWorkHere", "executor_on"]
+
+log = logging.getLogger(__name__)
 
 MOST_BYTES = 32 * 1024 * 1024
 """Of files to read: some seconds of work, and entries that fit in any process's memory."""
@@ -49,6 +52,9 @@ class SmallWorkHere:
         is_small = bytes_of(description.items) + _stored_bytes(build.purges.values()) <= MOST_BYTES
         if needs_spark or not is_small:
             return self.on_spark.run(build)
+        log.debug(
+            "%d file groups of %d bytes: done here", len(description.items), bytes_of(description.items)
+        )
         return LocalExecutor(self.on_spark.rows_at_once).run(build)
 
     def compact(self, writer: ShardWriter, slices: Sequence[MetadataSlice]) -> list[WriteStat]:

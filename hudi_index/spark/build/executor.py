@@ -8,6 +8,7 @@ are file statistics and counts, come to the driver.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SparkExecutor", "bytes_of", "split_by_reader", "tasks_for"]
 
+log = logging.getLogger(__name__)
+
 _TASKS_PER_CORE = 4
 _BYTES_PER_TASK = 64 * 1024 * 1024
 _LEAST_BYTES_PER_TASK = 4 * 1024 * 1024
@@ -62,6 +65,7 @@ class SparkExecutor:
             return result
         build = replace(build, description=description)
         for_spark, others = split_by_reader(description)
+        log.debug("on Spark: %d file groups by hudi-rs, %d by Hudi", len(others), len(for_spark))
         # Counts when a task ends.
         done = self.spark.sparkContext.accumulator(0)
         faults = fault_notes(self.spark)

@@ -32,8 +32,9 @@ from hudi_index.lifecycle.executor import ExpressionFacts
 from hudi_index.lifecycle.runs import Run, runs_of
 from hudi_index.lifecycle.tasks import TaskNotes, as_changes, changes_of, rows_after, rows_before
 from hudi_index.predicate.catalyst.meaning import Meaning, opaque_parts
+from hudi_index.predicate.session import TIME_ZONE
 from hudi_index.spark.catalyst import gate
-from hudi_index.spark.catalyst.trees import TIME_ZONE, Trees, in_session, session_with
+from hudi_index.spark.catalyst.trees import Trees, in_session, session_with
 from hudi_index.table import RECORD_KEY, ROW_POSITION
 
 if TYPE_CHECKING:

@@ -1,8 +1,9 @@
 """Slices that only Hudi on Spark can merge: their rows as changes.
 
-Hudi's own snapshot read, as of the instant that is being indexed, is restricted to the wanted slices by
-standing between Spark's planner and Hudi's file index. What Hudi lists for them must be what the index will
-note as covered, file by file; anything else is a conflict, and a later run sees the newer table.
+Hudi's own snapshot read, as of the instant that is being indexed, is restricted to the wanted slices as a
+query through the indexes is: by `IndexedFileIndex.java`, from one listing in one text. What Hudi lists for
+them must be what the index will note as covered, file by file; anything else is a conflict, and a later run
+sees the newer table.
 
     scan       Hudi merges; beside the columns a row gets its file, its place and the values of expressions
     gather     the rows of a file group come together in reading order, behind the item they belong to
@@ -11,6 +12,8 @@ note as covered, file by file; anything else is a conflict, and a later run sees
 
 from __future__ import annotations
 
+import json
+import logging
 import pickle
 import re
 from contextlib import contextmanager
@@ -19,12 +22,13 @@ from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.java_gateway import ensure_callback_server_started
-from pyspark.sql import DataFrame, functions
+from pyspark.sql import functions
 
 from hudi_index.errors import NoHudiError, SliceChangedError, TableFileError, UnsupportedTableError
 from hudi_index.lifecycle.tasks import ItemPlan, as_changes, changes_of
 from hudi_index.spark.build.expressions import runs_by, with_expressions
+from hudi_index.spark.read.file_index import ListedSlice, unplanned_index
+from hudi_index.spark.read.indexed import frame_over, relation_of
 from hudi_index.spark.runtime.calendar import reading_as_stored
 from hudi_index.table import RECORD_KEY
 from hudi_index.table.record_keys import reason_against_computing
@@ -35,7 +39,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
     from pyspark.accumulators import Accumulator
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from hudi_index.lifecycle.description import Description, WorkItem
     from hudi_index.lifecycle.runs import Changes
@@ -44,17 +48,12 @@ if TYPE_CHECKING:
 
 __all__ = ["naming_slices", "pieces_of_slices", "refuse_changed_logs"]
 
+log = logging.getLogger(__name__)
+
 _OWNER, _BLOCK, _PLACE, _WORK = "_owner", "_block", "_place", "_work"
 _OPENING = -1
 _NAMED = 3
 _READ_OPTIONS = {"hoodie.metadata.enable": "false", "hoodie.enable.data.skipping": "false"}
-_NEXT = "\u0001\n"
-"""Between texts that come over in one call; in no path."""
-_FILE = re.compile(r"FileStatus\{path=(.+?); isDirectory=", re.DOTALL)
-_SLICE = re.compile(
-    r"FileSlice\(fileGroupId=HoodieFileGroupId\(partitionPath=(.*?), fileId=([^,)]*)\), base", re.DOTALL
-)
-_LOG = re.compile(r"HoodieLogFile\(pathStr=(.+?), fileSize=(-?\d+)\)", re.DOTALL)
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):/+")
 
 
@@ -68,8 +67,8 @@ def pieces_of_slices(
     """The changes of items whose present slices Hudi on Spark reads, as rows with the fields of a Run."""
     _refuse_without_record_keys(job)
     spark = reading_as_stored(spark)
-    pieces = {item.after.group: item.after for item in items if item.after}
-    scan, owners = _scan(spark, job, pieces)
+    file_slices = {item.after.group: item.after for item in items if item.after}
+    scan, owners = _scan(spark, job, file_slices)
     names = _columns(job)
     rows = scan.select(
         # Spark gives the name as an encoded URI.
@@ -132,168 +131,69 @@ def _columns(job: Description) -> list[str]:
 
 
 def _scan(
-    spark: SparkSession, job: Description, pieces: Mapping[FileGroupId, FileSlice]
+    spark: SparkSession, job: Description, file_slices: Mapping[FileGroupId, FileSlice]
 ) -> tuple[DataFrame, dict[FileGroupId, str]]:
     """The rows of the slices, and by file group the file that Spark calls its rows' origin."""
-    jvm: Any = spark.sparkContext._jvm
-    relation = _relation(spark, job, next(iter(pieces.values())))
-    nothing = _sequence(jvm, [])
-    index = relation.location()
-    # Both answers come from one listing, which the file index keeps.
-    logs = _logs_by_group(index.filterFileSlices(nothing, nothing, False).mkString(_NEXT))  # noqa: FBT003
-    directories = index.listFiles(nothing, nothing)
-    base = f"{_normal(index.rootPaths().head().toString())}/"
-    wanted, owners = {}, {}
-    texts = directories.mkString(_NEXT).split(_NEXT) if directories.size() else []
-    found = [[_normal(path) for path in _FILE.findall(text)] for text in texts]
-    by_path = {path: group for group, piece in pieces.items() for path in _leading_files(base, piece)}
-    for paths in found:
-        for path in paths:
-            group = by_path.get(path)
-            if group is not None:
-                wanted[path], owners[group] = group, path
-    for group, piece in pieces.items():
-        _refuse_another(
-            piece, owners.get(group), logs.get((group.partition_path, group.file_id), {}), job.instant
-        )
-    chosen = _sequence(jvm, list(_chosen(jvm, directories, found, wanted)))
-    ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
-    restricted = relation.copy(
-        _ChosenSlices(index, chosen),
-        relation.partitionSchema(),
-        relation.dataSchema(),
-        relation.bucketSpec(),
-        relation.fileFormat(),
-        relation.options(),
-        relation.sparkSession(),
-    )
-    session: Any = spark._jsparkSession
-    return DataFrame(session.baseRelationToDataFrame(restricted), spark), owners
+    frame = _frame(spark, job, next(iter(file_slices.values())))
+    relation = relation_of(frame, job.reader.storage)
+    if relation is None:
+        raise _slice_changed(next(iter(file_slices)), "its files are no longer listed")
+    index = unplanned_index(spark.sparkContext._gateway, relation.location())
+    listed = [ListedSlice.of(each) for each in json.loads(index.listing())]
+    log.debug("Hudi lists %d file slices of %s", len(listed), job.reader.storage.uri)
+    found = _find_slices(listed, file_slices, job.instant)
+    keep = "".join("1" if each.group in found else "0" for each in listed)
+    owners = {group: _normal(each.path) for group, each in found.items()}
+    return frame_over(frame, relation, index.planned(keep)), owners
 
 
-def _relation(spark: SparkSession, job: Description, piece: FileSlice) -> Any:
+def _frame(spark: SparkSession, job: Description, file_slice: FileSlice) -> DataFrame:
+    """The table as of the instant that is being indexed."""
     reader = spark.read.format("hudi").options(**_READ_OPTIONS).option("as.of.instant", job.instant)
     if job.reader.shape.schema.has_internal_schema:
         reader = reader.option("hoodie.schema.on.read.enable", "true")
     try:
-        frame = reader.load(job.reader.storage.uri)
+        return reader.load(job.reader.storage.uri)
     except PySparkException as error:
         if error.getErrorClass() != "DATA_SOURCE_NOT_FOUND" and "DATA_SOURCE_NOT_FOUND" not in str(error):
             raise
-        raise NoHudiError(uri=job.reader.storage.uri, reason=job.reader.choice_of(piece).reason) from error
-    frame_java: Any = frame._jdf
-    return frame_java.queryExecution().analyzed().collectLeaves().head().relation()
+        reason = job.reader.choice_of(file_slice).reason
+        raise NoHudiError(uri=job.reader.storage.uri, reason=reason) from error
 
 
-def _leading_files(base: str, piece: FileSlice) -> Iterable[str]:
-    """The files that Hudi may name a slice by: the base file, without one a log."""
-    paths = piece.log_paths if piece.base_path is None else (piece.base_path,)
-    return (f"{base}{path}" for path in paths)
+def _find_slices(
+    listed: Iterable[ListedSlice], file_slices: Mapping[FileGroupId, FileSlice], instant: str | None
+) -> dict[FileGroupId, ListedSlice]:
+    """Slices in Hudi's listing. Raises SliceChangedError where Hudi would merge other files."""
+    by_group = {each.group: each for each in listed if each.group in file_slices}
+    for group, file_slice in file_slices.items():
+        _refuse_another(file_slice, by_group.get(group), instant)
+    return by_group
 
 
-def _logs_by_group(text: str) -> dict[tuple[str, str], dict[str, int]]:
-    """By partition path and file id, name and size of the log files."""
-    places = [*_SLICE.finditer(text)]
-    ends = [place.start() for place in places[1:]] + [len(text)]
-    return {
-        (place[1], place[2]): {
-            path.rpartition("/")[2]: int(size)
-            for path, size in _LOG.findall(text, place.end(), end)
-            if parse_log_file(path.rpartition("/")[2], 0)
-        }
-        for place, end in zip(places, ends, strict=True)
-    }
-
-
-def _refuse_another(
-    piece: FileSlice, owner: str | None, logs: Mapping[str, int], instant: str | None
-) -> None:
+def _refuse_another(file_slice: FileSlice, listed: ListedSlice | None, instant: str | None) -> None:
     """Refuse if Hudi would merge other files than those of the slice."""
-    if owner is None:
-        raise _slice_changed(piece.group, "its files are no longer listed")
-    missing = [name for name in piece.log_files if name not in logs]
+    group = file_slice.group
+    if listed is None or listed.base_file != file_slice.base_file:
+        raise _slice_changed(group, "its files are no longer listed")
+    logs = {name: size for name, size, _ in listed.logs if parse_log_file(name, 0)}
+    missing = [name for name in file_slice.log_files if name not in logs]
     if missing:
-        raise _slice_changed(piece.group, f"{missing[0]} is no longer listed")
-    for name in logs.keys() - set(piece.log_files):
+        raise _slice_changed(group, f"{missing[0]} is no longer listed")
+    for name in logs.keys() - set(file_slice.log_files):
         parsed = parse_log_file(name, 0)
         # Hudi lists the logs of later commits too, and leaves them out when it reads.
         if parsed and not (instant and parsed.instant > instant):
-            raise _slice_changed(piece.group, f"{name} was added")
-    if piece.log_times:
-        for name, size in zip(piece.log_files, piece.log_sizes, strict=True):
+            raise _slice_changed(group, f"{name} was added")
+    if file_slice.log_times:
+        for name, size in zip(file_slice.log_files, file_slice.log_sizes, strict=True):
             if logs[name] not in (size, -1):
-                raise _slice_changed(piece.group, f"{name} has grown")
-
-
-def _chosen(
-    jvm: Any, directories: Any, found: list[list[str]], wanted: Mapping[str, FileGroupId]
-) -> Iterator[Any]:
-    """The directories, with the wanted files only; calls are made for these alone."""
-    for place, paths in enumerate(found):
-        kept = [position for position, path in enumerate(paths) if path in wanted]
-        if not kept:
-            continue
-        directory = directories.apply(place)
-        if len(kept) < len(paths):
-            files = directory.files()
-            directory = directory.copy(
-                directory.values(), _sequence(jvm, [files.apply(each) for each in kept])
-            )
-        yield directory
+                raise _slice_changed(group, f"{name} has grown")
 
 
 def _normal(path: str) -> str:
     """A path with one slash after its scheme: Hadoop and Spark differ in that."""
     return _SCHEME.sub(r"\1:/", path)
-
-
-def _sequence(jvm: Any, items: Sequence[Any]) -> Any:
-    held = jvm.java.util.ArrayList()
-    for item in items:
-        held.add(item)
-    return jvm.scala.collection.JavaConverters.asScalaBufferConverter(held).asScala().toSeq()
-
-
-class _ChosenSlices:
-    """A Spark FileIndex that lists what was chosen, and is Hudi's in all else."""
-
-    def __init__(self, inner: Any, chosen: Any) -> None:
-        self._inner, self._chosen = inner, chosen
-
-    def listFiles(self, _partition_filters: Any, _data_filters: Any) -> Any:  # noqa: N802
-        return self._chosen
-
-    def rootPaths(self) -> Any:  # noqa: N802
-        return self._inner.rootPaths()
-
-    def inputFiles(self) -> Any:  # noqa: N802
-        return self._inner.inputFiles()
-
-    def refresh(self) -> None:
-        """The listing is the snapshot's."""
-
-    def sizeInBytes(self) -> Any:  # noqa: N802
-        return self._inner.sizeInBytes()
-
-    def partitionSchema(self) -> Any:  # noqa: N802
-        return self._inner.partitionSchema()
-
-    def metadataOpsTimeNs(self) -> Any:  # noqa: N802
-        return self._inner.metadataOpsTimeNs()
-
-    def hashCode(self) -> int:  # noqa: N802
-        return id(self) % 2**31
-
-    def equals(self, _other: Any) -> bool:
-        return False
-
-    def toString(self) -> str:  # noqa: N802
-        return "chosen file slices"
-
-    class Java:
-        """Tells py4j what this is."""
-
-        implements = ["org.apache.spark.sql.execution.datasources.FileIndex"]  # noqa: RUF012
 
 
 def _build(job: Description, done: Accumulator[int]) -> Any:

@@ -14,16 +14,15 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hudi_index.errors import UserError
 from hudi_index.predicate.catalyst.meaning import key_of
-from hudi_index.predicate.session import Session, meaningful
+from hudi_index.predicate.session import TIME_ZONE, Session, meaningful
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hudi_index.predicate.session import Settings
 
-__all__ = ["TIME_ZONE", "Trees", "active", "compiled", "in_session", "session_with"]
+__all__ = ["Trees", "active", "compiled", "in_session", "session_with"]
 
-TIME_ZONE = "spark.sql.session.timeZone"
 _TREE = "CatalystTree.java"
 _compiled: list[tuple[Any, Any, str, Any]] = []
 """Gateway, class loader beneath, name of the source, and class loader: of each JVM that was spoken to."""

@@ -92,6 +92,21 @@ public final class IndexedFileIndex implements FileIndex {
     return JSON.writeValueAsString(request(filters, true));
   }
 
+  /**
+   * The slices that `planned` chooses among, in its order: partition path, file id, base file, logs, and the path
+   * that Spark gives the rows of the slice as theirs.
+   */
+  public String listing() throws Exception {
+    list();
+    List rows = new ArrayList();
+    for (int i = 0; i < slices.length; i++) {
+      List row = named((FileSlice) slices[i]);
+      row.add(fileOf((PartitionDirectory) directories[i]).getPath().toString());
+      rows.add(row);
+    }
+    return JSON.writeValueAsString(rows);
+  }
+
   @Override
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
     list();
@@ -192,11 +207,15 @@ public final class IndexedFileIndex implements FileIndex {
   /** A base file's path in the table; partition path, file id, base file and logs where there are logs. */
   private static Object described(FileSlice slice) {
     String base = baseFileName(slice);
-    Iterator files = slice.getLogFiles().iterator();
-    if (base != null && !files.hasNext()) {
+    if (base != null && !slice.getLogFiles().iterator().hasNext()) {
       return slice.getPartitionPath().isEmpty() ? base : slice.getPartitionPath() + "/" + base;
     }
+    return named(slice);
+  }
+
+  private static List named(FileSlice slice) {
     List logs = new ArrayList();
+    Iterator files = slice.getLogFiles().iterator();
     while (files.hasNext()) {
       HoodieLogFile file = (HoodieLogFile) files.next();
       List log = new ArrayList();
@@ -208,7 +227,7 @@ public final class IndexedFileIndex implements FileIndex {
     List found = new ArrayList();
     found.add(slice.getPartitionPath());
     found.add(slice.getFileId());
-    found.add(base);
+    found.add(baseFileName(slice));
     found.add(logs);
     return found;
   }
@@ -249,13 +268,20 @@ public final class IndexedFileIndex implements FileIndex {
   }
 
   private static void verify(PartitionDirectory directory, FileSlice slice) {
-    List files = asList(directory.files());
-    String name = files.size() == 1 ? ((FileStatusWithMetadata) files.get(0)).getPath().getName() : "";
+    FileStatusWithMetadata file = fileOf(directory);
+    String name = file == null ? "" : file.getPath().getName();
     String base = baseFileName(slice);
     boolean isSame = base != null ? base.equals(name) : name.contains(slice.getFileId());
     if (!isSame) {
-      throw new IllegalStateException("Hudi lists " + files + " where its file slices have " + slice);
+      throw new IllegalStateException(
+          "Hudi lists " + directory.files() + " where its file slices have " + slice);
     }
+  }
+
+  /** The one file that a directory makes Spark read; null if it is not one. */
+  private static FileStatusWithMetadata fileOf(PartitionDirectory directory) {
+    List files = asList(directory.files());
+    return files.size() == 1 ? (FileStatusWithMetadata) files.get(0) : null;
   }
 
   private BasePredicate[] bound(Seq partitionFilters) {

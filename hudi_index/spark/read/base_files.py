@@ -15,6 +15,7 @@ from hudi_index.errors import UnsupportedTableError
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.planner import plan
 from hudi_index.predicate import CALENDAR_SETTINGS, Calendar, Session
+from hudi_index.predicate.session import TIME_ZONE
 from hudi_index.spark.read.file_index import NotPlannedWarning
 from hudi_index.table import UnreadablePartitionValueError
 
@@ -42,7 +43,7 @@ def read_base_files(spark: Any, storage: Storage, where: str, as_of: str | None)
     Raises:
         UnsupportedTableError: if the base files alone are not what Hudi would show.
     """
-    zone = str(spark.conf.get("spark.sql.session.timeZone"))
+    zone = str(spark.conf.get(TIME_ZONE))
     other = [name for name, value in _MEANING.items() if spark.conf.get(name, value) != value]
     if other:
         message = f"can't plan a scan of {storage.uri}, everything is read: {other[0]} is not at its default"

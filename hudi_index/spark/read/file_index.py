@@ -15,7 +15,7 @@ import traceback
 import warnings
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -35,12 +35,20 @@ if TYPE_CHECKING:
     from hudi_index.storage import Storage
     from hudi_index.table import FileSlice
 
-__all__ = ["FilePlanner", "NotPlannedWarning", "SparkPlan", "index_factory", "last_plans"]
+__all__ = [
+    "FilePlanner",
+    "ListedSlice",
+    "NotPlannedWarning",
+    "SparkPlan",
+    "index_factory",
+    "last_plans",
+    "unplanned_index",
+]
 
 _REMEMBERED = 100
 _FIRST_VERSION_WITH_INSTANT_IN_LOG_NAME = 8
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 _plans: deque[SparkPlan] = deque(maxlen=_REMEMBERED)
 _seen: WeakValueDictionary[tuple[str, str | None], Snapshot] = WeakValueDictionary()
 """The newest look at each table, by URI and instant, while anybody has it: it may do for the next one."""
@@ -137,6 +145,10 @@ class FilePlanner:
         if "slices" in asked:
             self._count = len(asked["slices"])
             self._positions = self._positions_in(asked["slices"])
+            unseen = self._count - int(np.count_nonzero(self._positions >= 0))
+            log.debug(
+                "Hudi lists %d file slices of %s, %d unseen by us", self._count, self.storage.uri, unseen
+            )
         assert self._positions is not None
         filters = _filters_of(asked)
         found, is_kept = None, np.ones(self._count, np.bool_)
@@ -154,6 +166,7 @@ class FilePlanner:
             refuted = self._positions[is_refuted]
             is_kept[refuted[refuted >= 0]] = False
         self._remember(filters, int(is_kept.sum()), plan=found)
+        log.debug("a scan of %s reads %d of %d file slices", self.storage.uri, is_kept.sum(), self._count)
         return np.where(is_kept, b"1", b"0").tobytes().decode()
 
     def _failed(self, asked: dict[str, Any], error: Exception) -> dict[str, Any]:
@@ -161,7 +174,7 @@ class FilePlanner:
         self._remember(_filters_of(asked), self._count, error=told)
         if self.is_strict:
             return {"error": "".join(traceback.format_exception(error))}
-        _log.warning("can't plan a scan of %s: everything is read", self.storage.uri, exc_info=error)
+        log.warning("can't plan a scan of %s: everything is read", self.storage.uri, exc_info=error)
         message = f"can't plan a scan of {self.storage.uri}, everything is read: {told}"
         warnings.warn(message, NotPlannedWarning, stacklevel=2)
         return {"keep": None}
@@ -224,6 +237,23 @@ def _filters_of(asked: dict[str, Any]) -> Filters:
     return Filters(trees, texts, Session.of_spark(asked["session"]))
 
 
+class ListedSlice(NamedTuple):
+    """One file slice of Hudi's own listing."""
+
+    group: FileGroupId
+    base_file: str | None
+    logs: list[tuple[str, int, int]]
+    """Name, size and modification time; -1 for what Hudi does not know."""
+    path: str
+    """What Spark calls the file that the slice's rows come from."""
+
+    @classmethod
+    def of(cls, told: Sequence[Any]) -> ListedSlice:
+        """A slice as `listing()` tells it."""
+        partition_path, file_id, base_file, logs, path = told
+        return cls(FileGroupId(partition_path, file_id), base_file, [tuple(each) for each in logs], path)
+
+
 _SOURCE = "IndexedFileIndex.java"
 _FACTORY = "hudi_index.IndexedFileIndex$Factory"
 
@@ -236,3 +266,8 @@ def index_factory(gateway: Any, hudi_index: Any) -> Any:
     """
     beneath = compiled(gateway, hudi_index.getClass().getClassLoader())
     return compiled(gateway, beneath, _SOURCE, package=__package__).loadClass(_FACTORY).newInstance()
+
+
+def unplanned_index(gateway: Any, hudi_index: Any) -> Any:
+    """An IndexedFileIndex that asks nobody: `listing()` tells its slices, `planned(keep)` chooses some."""
+    return index_factory(gateway, hudi_index).over(hudi_index, None, True)  # noqa: FBT003  a call of Java's

@@ -28,7 +28,7 @@ from hudi_index.errors import (
 from hudi_index.gate import check_condition
 from hudi_index.spark.catalyst.gate import filtered
 from hudi_index.spark.read.base_files import read_base_files
-from hudi_index.spark.read.file_index import FilePlanner, index_factory
+from hudi_index.spark.read.file_index import FilePlanner, index_factory, unplanned_index
 from hudi_index.storage import Storage
 from hudi_index.table import Snapshot, TableConfig
 from hudi_index.table.snapshot import check_instant
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["Readings", "read_indexed"]
+__all__ = ["Readings", "frame_over", "read_indexed", "relation_of"]
 
 _QUERY_TYPE = "hoodie.datasource.query.type"
 _AS_OF = "as.of.instant"
@@ -94,23 +94,23 @@ def read_indexed(
         return cast("DataFrame", read_base_files(spark, storage, where, as_of))
     planner = FilePlanner(storage, as_of, strict, options=options)
     frame = spark.read.format("hudi").options(**settings).load(path)
-    relation = _relation_of(frame, storage)
+    relation = relation_of(frame, storage)
     if relation is None:
         return frame if where is None else filtered(frame, where)
     # As close as can be to the moment that Hudi looked; what can't be seen now is tried again at planning.
     with contextlib.suppress(ConflictError, CorruptError, TableFileError, OSError):
         _ = planner.snapshot
     gateway = spark.sparkContext._gateway
-    factory = index_factory(gateway, relation.location())
     if where is not None:
-        index = factory.over(relation.location(), None, strict)
+        index = unplanned_index(gateway, relation.location())
         chosen = filtered(frame, where)._jdf.queryExecution().analyzed()
         answer = json.loads(planner.apply(index.request(chosen.condition(), chosen.child().output())))
         if "error" in answer:
             raise UserError(f"can't plan {where!r} over {storage.uri}:\n{answer['error']}")
-        return filtered(_frame_over(frame, relation, index.planned(answer["keep"] or "")), where)
+        return filtered(frame_over(frame, relation, index.planned(answer["keep"] or "")), where)
     ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
-    return _frame_over(frame, relation, factory.over(relation.location(), planner, strict))
+    location = relation.location()
+    return frame_over(frame, relation, index_factory(gateway, location).over(location, planner, strict))
 
 
 class Readings:
@@ -129,7 +129,7 @@ class Readings:
         settings = {**_FIXED, "hoodie.metadata.enable": "false"}
         self.full = spark.read.format("hudi").options(**settings).load(storage.uri)
         """All rows."""
-        self._relation = _relation_of(self.full, storage)
+        self._relation = relation_of(self.full, storage)
         self._snapshot = None if self._relation is None else Snapshot.load(storage)
 
     def pruned(self, only: Collection[str] | None = None) -> tuple[DataFrame, FilePlanner]:
@@ -144,7 +144,7 @@ class Readings:
         gateway, location = self._spark.sparkContext._gateway, self._relation.location()
         ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
         index = index_factory(gateway, location).over(location, planner, True)  # noqa: FBT003
-        return _frame_over(self.full, self._relation, index), planner
+        return frame_over(self.full, self._relation, index), planner
 
 
 def _reader_options(as_of: str | None, options: Mapping[str, str]) -> dict[str, str]:
@@ -160,7 +160,7 @@ def _reader_options(as_of: str | None, options: Mapping[str, str]) -> dict[str, 
     return {**options, **_FIXED, _AS_OF: as_of}
 
 
-def _relation_of(frame: DataFrame, storage: Storage) -> Any:
+def relation_of(frame: DataFrame, storage: Storage) -> Any:
     """The relation that Hudi made; None for a table without rows, which is none over files."""
     leaf = frame._jdf.queryExecution().analyzed().collectLeaves().head()
     if leaf.getClass().getSimpleName() != "LogicalRelation":
@@ -181,7 +181,7 @@ def _unlisted(storage: Storage, part: Any) -> UnsupportedTableError:
     return UnsupportedTableError(uri=storage.uri, reason=reason)
 
 
-def _frame_over(frame: DataFrame, relation: Any, index: Any) -> DataFrame:
+def frame_over(frame: DataFrame, relation: Any, index: Any) -> DataFrame:
     """The same DataFrame over another file index."""
     changed = relation.copy(
         index,

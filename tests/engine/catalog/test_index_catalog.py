@@ -306,7 +306,7 @@ def test_load_of_a_damaged_index_file_names_it(catalog: Catalog, content: bytes)
 
 
 def test_load_of_two_indexes_with_one_name_is_corrupt(catalog: Catalog) -> None:
-    indexes = [definition(name).to_dict() for name in ("a", "A")]
+    indexes = [definition(name).as_dict() for name in ("a", "A")]
     content = {"version": 1, "generation": 1, "indexes": indexes}
     catalog.storage.write(INDEX_FILE, json.dumps(content).encode())
     with pytest.raises(CatalogCorruptError, match="same name"):

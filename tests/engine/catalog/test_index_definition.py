@@ -233,7 +233,7 @@ FULL = definition(
 
 @pytest.mark.parametrize("stored", [definition(), FULL])
 def test_definition_through_json_and_pickle_unchanged(stored: IndexDefinition) -> None:
-    assert IndexDefinition.from_dict(json.loads(json.dumps(stored.to_dict())), path="p") == stored
+    assert IndexDefinition.from_dict(json.loads(json.dumps(stored.as_dict())), path="p") == stored
     assert pickle.loads(pickle.dumps(stored)) == stored
     assert hash(stored) == hash(pickle.loads(pickle.dumps(stored)))
 
@@ -262,12 +262,12 @@ def test_definition_through_json_and_pickle_unchanged(stored: IndexDefinition) -
 )
 def test_definition_from_damaged_json_names_the_file(damage: dict[str, object]) -> None:
     with pytest.raises(CatalogCorruptError, match=r"^here/index\.json: ") as raised:
-        IndexDefinition.from_dict({**definition().to_dict(), **damage}, path="here/index.json")
+        IndexDefinition.from_dict({**definition().as_dict(), **damage}, path="here/index.json")
     assert raised.value.path == "here/index.json"
 
 
 def test_definition_from_json_without_a_field_names_it() -> None:
-    data = definition().to_dict()
+    data = definition().as_dict()
     del data["state"]
     with pytest.raises(CatalogCorruptError, match="state"):
         IndexDefinition.from_dict(data, path="p")
@@ -280,8 +280,8 @@ JSON = st.recursive(
 )
 
 
-DAMAGED = st.dictionaries(st.sampled_from(sorted(definition().to_dict())), JSON).map(
-    lambda damage: {**definition().to_dict(), **damage}
+DAMAGED = st.dictionaries(st.sampled_from(sorted(definition().as_dict())), JSON).map(
+    lambda damage: {**definition().as_dict(), **damage}
 )
 
 
@@ -291,4 +291,4 @@ def test_definition_from_any_json_reads_or_is_corrupt(data: object) -> None:
         read = IndexDefinition.from_dict(data, path="p")
     except CatalogCorruptError:
         return
-    assert read.to_dict() == data
+    assert read.as_dict() == data
