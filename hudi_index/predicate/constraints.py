@@ -13,13 +13,17 @@ from hudi_index.predicate.expression import (
     Compare,
     CompareTerms,
     Constant,
+    Exists,
     Expression,
+    HasAny,
     In,
     IsNull,
     IsTrue,
     Like,
+    Matches,
     Not,
     Or,
+    RLike,
     StartsWith,
     Unknown,
 )
@@ -29,10 +33,10 @@ from hudi_index.predicate.semantics.leaf_domains import (
     all_but,
     bound_term,
     domain_of,
-    prefix_of,
     prefix_range,
 )
 from hudi_index.predicate.semantics.monotonic import preimage_of
+from hudi_index.predicate.semantics.text_patterns import text_pattern_of
 from hudi_index.predicate.sql.parser import parse_predicate
 from hudi_index.predicate.values.condition import Constraint
 from hudi_index.predicate.values.domain import Domain
@@ -42,9 +46,10 @@ from hudi_index.predicate.values.types import STRING
 if TYPE_CHECKING:
     from hudi_index.predicate.semantics.leaf_domains import Leaf
     from hudi_index.predicate.semantics.monotonic import Step
+    from hudi_index.predicate.semantics.text_patterns import TextLeaf
     from hudi_index.predicate.values.types import Schema
 
-from hudi_index.predicate.tree import AllOf, Always, Never, Tree, all_of, any_of, constraint_of
+from hudi_index.predicate.tree import Always, Never, Tree, all_of, any_of, constraint_of
 
 __all__ = ["constraints_of", "tree_of"]
 
@@ -103,14 +108,25 @@ def _leaf(leaf: Leaf, zone: SessionZone) -> Tree:
     domain = _value_domain(leaf, zone)
     if domain is not None:
         return _constraint(leaf, domain, zone)
+    if isinstance(leaf, (Like, Matches, RLike, StartsWith)):
+        return _text_pattern(leaf, zone)
+    return _unknown(leaf, zone)
+
+
+def _text_pattern(leaf: TextLeaf, zone: SessionZone) -> Tree:
+    """What stands in the texts that meet the leaf, their beginning also as a domain."""
     term = bound_term(leaf.term)
     is_text = term.type == STRING and not term.casts and not term.calls
-    if isinstance(leaf, Like) and not leaf.is_negated and is_text:
-        prefix, rest = prefix_of(leaf.pattern, leaf.escape)
-        if rest is not None and prefix:
-            # More is asked than the prefix, but never less.
-            return AllOf((Constraint(term.term, Domain.of([prefix_range(prefix)])), _unknown(leaf, zone)))
-    return _unknown(leaf, zone)
+    found = text_pattern_of(leaf) if is_text and not leaf.is_negated else None
+    if found is None:
+        return _unknown(leaf, zone)
+    pattern, is_exact = found
+    parts: list[Tree] = []
+    if pattern.start:
+        parts.append(Constraint(term.term, Domain.of([prefix_range(pattern.start)])))
+    if pattern.pieces or pattern.end:
+        parts.append(Constraint(term.term, pattern))
+    return all_of(parts if is_exact else [*parts, _unknown(leaf, zone)])
 
 
 def _value_domain(leaf: Leaf, zone: SessionZone) -> Domain | None:
@@ -154,11 +170,22 @@ def _asked(leaf: Leaf) -> str:
         return f"{leaf.operator.value} {leaf.literal.value!r}"
     if isinstance(leaf, In):
         return f"{'NOT ' * leaf.is_negated}IN ({len(leaf.literals)} values)"
-    if isinstance(leaf, (Like, StartsWith)):
-        wanted = leaf.pattern if isinstance(leaf, Like) else f"{leaf.prefix}%"
-        return f"{'NOT ' * leaf.is_negated}LIKE {wanted!r}"
+    if isinstance(leaf, (Like, StartsWith, Matches)):
+        return f"{'NOT ' * leaf.is_negated}LIKE {_like_text(leaf)!r}"
+    if isinstance(leaf, RLike):
+        return f"{'NOT ' * leaf.is_negated}RLIKE {leaf.regex!r}"
+    if isinstance(leaf, HasAny):
+        return f"{'has none' if leaf.is_negated else 'has one'} of {len(leaf.literals)} values"
+    if isinstance(leaf, Exists):
+        return f"has {'no' if leaf.is_negated else 'an'} element that meets a condition"
     word = "NULL" if isinstance(leaf, IsNull) else "TRUE"
     return f"IS {'NOT ' * leaf.is_negated}{word}"
+
+
+def _like_text(leaf: Like | StartsWith | Matches) -> str:
+    if isinstance(leaf, Like):
+        return leaf.pattern
+    return f"{leaf.prefix}%" if isinstance(leaf, StartsWith) else str(leaf.pattern)[1:-1]
 
 
 def _constraint(leaf: Leaf, domain: Domain, zone: SessionZone) -> Tree:

@@ -20,6 +20,7 @@ from hudi_index.predicate.binding import bound_calls
 from hudi_index.predicate.catalyst.calls import CALLS, inner_call
 from hudi_index.predicate.catalyst.meaning import key_of
 from hudi_index.predicate.expression import (
+    NULL,
     And,
     BooleanTerm,
     BoundTerm,
@@ -31,20 +32,22 @@ from hudi_index.predicate.expression import (
     IsNull,
     IsTrue,
     Like,
+    Matches,
     Not,
     Operator,
     Or,
+    RLike,
     StartsWith,
     Unknown,
 )
 from hudi_index.predicate.values import types
 from hudi_index.predicate.values.casts import Literal
-from hudi_index.predicate.values.condition import Term
+from hudi_index.predicate.values.condition import Term, TextPattern
 from hudi_index.predicate.values.numbers import decimal_of
 from hudi_index.predicate.values.types import parse_type
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from hudi_index.predicate.catalyst.meaning import Node
     from hudi_index.predicate.expression import Call
@@ -178,16 +181,41 @@ class CatalystReader:
         return Compare(Operator.SAME, term, Literal(float("nan"), kind))
 
     def _starts_with(self, node: Node, value: Node, prefix: Node) -> Expression:
-        term, text = self.operand(value), self.operand(prefix)
-        if not isinstance(term, BoundTerm) or not _is_text(text):
-            return _unknown(node, "it is no column and a constant text")
-        return StartsWith(term, text.value)
+        return self._text(node, value, prefix, StartsWith)
 
     def _like(self, node: Node, value: Node, pattern: Node, escape: str) -> Expression:
-        term, text = self.operand(value), self.operand(pattern)
+        return self._text(node, value, pattern, lambda term, text: Like(term, text, escape))
+
+    def _ends_with(self, node: Node, value: Node, end: Node) -> Expression:
+        return self._text(node, value, end, lambda term, text: Matches(term, TextPattern(end=text)))
+
+    def _contains(self, node: Node, value: Node, piece: Node) -> Expression:
+        return self._text(
+            node, value, piece, lambda term, text: Matches(term, TextPattern(pieces=(text,) if text else ()))
+        )
+
+    def _rlike(self, node: Node, value: Node, regex: Node) -> Expression:
+        return self._text(node, value, regex, RLike)
+
+    def _like_any(self, node: Node, value: Node, patterns: Sequence[str | None]) -> Expression:
+        term = self.operand(value)
+        if not isinstance(term, BoundTerm):
+            return _unknown(node, term.reason if isinstance(term, Unknown) else "it compares constants")
+        connective = And if node["class"] == "LikeAll" else Or
+        return connective.of(NULL if text is None else Like(term, text) for text in patterns)
+
+    def _text(
+        self, node: Node, value: Node, constant: Node, leaf: Callable[[BoundTerm, str], Expression]
+    ) -> Expression:
+        """A leaf of a term and a constant text."""
+        term, text = self.operand(value), self.operand(constant)
+        if isinstance(text, Literal) and text.value is None:
+            return NULL
         if not isinstance(term, BoundTerm) or not _is_text(text):
-            return _unknown(node, "it is no column and a constant pattern")
-        return Like(term, text.value, escape)
+            return _unknown(
+                node, term.reason if isinstance(term, Unknown) else "it is no column and a constant text"
+            )
+        return leaf(term, text.value)
 
     def operand(self, node: Node) -> _Operand:
         """A constant, or a column or indexed expression inside of calls with constants."""
@@ -237,7 +265,12 @@ _LEAVES: dict[str, Any] = {
     "InSet": CatalystReader._in,
     "IsNaN": CatalystReader._not_a_number,
     "StartsWith": CatalystReader._starts_with,
+    "EndsWith": CatalystReader._ends_with,
+    "Contains": CatalystReader._contains,
     "Like": CatalystReader._like,
+    "LikeAll": CatalystReader._like_any,
+    "LikeAny": CatalystReader._like_any,
+    "RLike": CatalystReader._rlike,
 }
 
 

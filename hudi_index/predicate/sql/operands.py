@@ -14,7 +14,18 @@ from typing import TYPE_CHECKING, TypeAlias
 from sqlglot import Token, TokenType, exp
 
 from hudi_index.errors import DdlSyntaxError
-from hudi_index.predicate.expression import Compare, Expression, IsNull, Operator, StartsWith, Unknown
+from hudi_index.predicate.expression import (
+    NULL,
+    Compare,
+    Expression,
+    IsNull,
+    Like,
+    Matches,
+    Operator,
+    RLike,
+    StartsWith,
+    Unknown,
+)
 from hudi_index.predicate.sql.canonical import (
     canonical_text,
     columns_of,
@@ -24,12 +35,12 @@ from hudi_index.predicate.sql.canonical import (
 from hudi_index.predicate.sql.tokens import is_name, quoted_name, raw_of, tokens_of
 from hudi_index.predicate.values import types
 from hudi_index.predicate.values.casts import Literal, cast_literal
-from hudi_index.predicate.values.condition import Term
+from hudi_index.predicate.values.condition import Term, TextPattern
 from hudi_index.predicate.values.numbers import number_literal
 from hudi_index.predicate.values.types import parse_type
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from hudi_index.predicate.values.times import SessionZone
 
@@ -202,21 +213,20 @@ class Operands:
         if not _is_call(tokens, self._text):
             return None
         name, arguments = tokens[0].text.lower(), split_arguments(tokens[2:-1])
-        if name not in _CONDITIONS:
+        if name not in _CONDITIONS or not all(arguments):
             return None
-        values = [self.value(argument) for argument in arguments if argument]
-        if not values or len(values) < len(arguments) or not isinstance(values[0], Term):
-            return None
+        values = [self.value(argument) for argument in arguments]
         term = values[0]
-        if len(values) == 1 and name in ("isnull", "isnotnull"):
-            return IsNull(term, is_negated=name == "isnotnull")
-        if len(values) == 1 and name == "isnan":
-            return Compare(Operator.SAME, term, Literal(math.nan, types.DOUBLE))
-        if len(values) == 2 and name == "startswith":
-            prefix = values[1]
-            if isinstance(prefix, Literal) and prefix.type == types.STRING and prefix.value is not None:
-                return StartsWith(term, prefix.value)
-        return None
+        if not isinstance(term, Term):
+            return None
+        if len(values) == 1:
+            return _CONDITIONS_OF_ONE[name](term) if name in _CONDITIONS_OF_ONE else None
+        if len(values) > 2 or name not in _CONDITIONS_OF_TEXT or not isinstance(values[1], Literal):
+            return None
+        text = values[1]
+        if text.value is None:
+            return NULL
+        return _CONDITIONS_OF_TEXT[name](term, text.value) if text.type == types.STRING else None
 
     def _expression(self, tokens: Sequence[Token], source: str) -> Value:
         own: Sequence[Token] = tokens_of(source)
@@ -240,7 +250,21 @@ class Operands:
 
 QUERIES = (TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.FROM)
 _PLAIN = re.compile(r"[^\W\d]\w*")
-_CONDITIONS = ("isnull", "isnotnull", "isnan", "startswith")
+_CONDITIONS_OF_ONE: dict[str, Callable[[Term], Expression]] = {
+    "isnull": IsNull,
+    "isnotnull": lambda term: IsNull(term, is_negated=True),
+    "isnan": lambda term: Compare(Operator.SAME, term, Literal(math.nan, types.DOUBLE)),
+}
+_CONDITIONS_OF_TEXT: dict[str, Callable[[Term, str], Expression]] = {
+    "startswith": StartsWith,
+    "endswith": lambda term, text: Matches(term, TextPattern(end=text)),
+    "contains": lambda term, text: Matches(term, TextPattern(pieces=(text,) if text else ())),
+    "like": Like,
+    "rlike": RLike,
+    "regexp": RLike,
+    "regexp_like": RLike,
+}
+_CONDITIONS = (*_CONDITIONS_OF_ONE, *_CONDITIONS_OF_TEXT)
 _ARITHMETIC = (TokenType.PLUS, TokenType.DASH, TokenType.STAR)
 
 

@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_index.errors import UnsupportedPredicateError
-from hudi_index.predicate import Bound, Domain, Marker, Range, Schema, bind, parse_predicate
+from hudi_index.predicate import Bound, Domain, Marker, Range, Schema, TextPattern, bind, parse_predicate
 from hudi_index.scan.membership import holds
 from hudi_index.scan.row_filter import row_filter_of
+from hudi_index.scan.texts import is_valid_regex, matches_pattern, regex_of_pattern
 
 TIMES = [
     datetime(1, 1, 1, tzinfo=timezone.utc),
@@ -81,6 +82,41 @@ def test_like_reads_characters_as_spark_does(predicate: str, expected: list[str 
     assert _passing(predicate, {"s": ["a\nb", "a%b", "𝄞", "", "A.c", None]}, "s") == expected
 
 
+@pytest.mark.parametrize(
+    ("predicate", "expected"),
+    [
+        ("s LIKE 'a%b'", ["a\nb", "a%b"]),
+        ("s LIKE '%b%' AND s LIKE 'a%'", ["a\nb", "a%b"]),
+        ("contains(s, '%')", ["a%b"]),
+        ("NOT contains(s, '')", []),
+        ("NOT endswith(s, 'b')", ["𝄞", "", "A.c"]),
+        ("s RLIKE 'a.b'", ["a%b"]),
+        ("s RLIKE 'a[^x]b'", ["a\nb", "a%b"]),
+        (r"s RLIKE 'a\\Wb|𝄞'", ["a\nb", "a%b", "𝄞"]),
+        (r"s RLIKE '^\\w[.]'", ["A.c"]),
+        ("s NOT RLIKE 'a'", ["𝄞", "", "A.c"]),
+        ("s RLIKE ''", ["a\nb", "a%b", "𝄞", "", "A.c"]),
+        ("s LIKE ANY ('%b', 'A%')", ["a\nb", "a%b", "A.c"]),
+        ("s LIKE ALL ('%b', '%\\%%')", ["a%b"]),
+    ],
+)
+def test_patterns_are_met_as_spark_says(predicate: str, expected: list[str | None]) -> None:
+    assert _passing(predicate, {"s": ["a\nb", "a%b", "𝄞", "", "A.c", None]}, "s") == expected
+
+
+def test_pattern_too_large_for_re2_is_met_all_the_same() -> None:
+    long = "é" * 400_000
+    pattern = TextPattern("a", (long,), "b")
+    texts = pa.array([f"a{long}b", f"ax{long}yb", f"a{long}", None])
+    assert not is_valid_regex(regex_of_pattern(pattern))
+    assert matches_pattern("s", texts, pattern).to_pylist() == [True, True, False, False]
+
+
+def test_part_that_decides_alone_needs_no_other() -> None:
+    assert _passing("hour(s) = 1 AND n = 1 AND n = 2", {"n": [1], "s": ["a"]}) == []
+    assert _passing("hour(s) = 1 OR n = 1 OR true", {"n": [1], "s": ["a"]}) == [1]
+
+
 def test_text_that_is_none_is_refused_by_like_rather_than_guessed_at() -> None:
     broken = pa.array([b"\xff"]).view(pa.string())
     with pytest.raises(UnsupportedPredicateError, match="no valid text"):
@@ -114,7 +150,9 @@ def test_columns_compare_with_each_other_as_spark_does(operator: str, expected: 
     [
         "upper(s) = 'A'",
         "n + 1 = 2",
-        "s RLIKE 'a'",
+        "s RLIKE 'a$'",
+        "s RLIKE '(?i)a'",
+        "s NOT RLIKE '(a{150}){150}'",
         "s = n",
         "s LIKE 'a\\\\b'",
         "n = 1 OR hour(s) = 1",
