@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from hudi_index.predicate.binding import bind
@@ -33,23 +34,30 @@ from hudi_index.predicate.semantics.leaf_domains import (
     all_but,
     bound_term,
     domain_of,
+    element_of,
     prefix_range,
 )
 from hudi_index.predicate.semantics.monotonic import preimage_of
 from hudi_index.predicate.semantics.text_patterns import text_pattern_of
 from hudi_index.predicate.sql.parser import parse_predicate
-from hudi_index.predicate.values.condition import Constraint
+from hudi_index.predicate.values.casts import cast_literal
+from hudi_index.predicate.values.coercion import common_type
+from hudi_index.predicate.values.condition import Constraint, HasElement
 from hudi_index.predicate.values.domain import Domain
 from hudi_index.predicate.values.times import SessionZone
 from hudi_index.predicate.values.types import STRING
 
 if TYPE_CHECKING:
-    from hudi_index.predicate.semantics.leaf_domains import Leaf
+    from collections.abc import Callable
+
+    from hudi_index.predicate.semantics.leaf_domains import ArrayLeaf, Leaf
     from hudi_index.predicate.semantics.monotonic import Step
     from hudi_index.predicate.semantics.text_patterns import TextLeaf
+    from hudi_index.predicate.tree import Leaf as TreeLeaf
+    from hudi_index.predicate.values.condition import Term
     from hudi_index.predicate.values.types import Schema
 
-from hudi_index.predicate.tree import Always, Never, Tree, all_of, any_of, constraint_of
+from hudi_index.predicate.tree import Always, Never, Tree, all_of, any_of, constraint_of, fold
 
 __all__ = ["constraints_of", "tree_of"]
 
@@ -110,7 +118,68 @@ def _leaf(leaf: Leaf, zone: SessionZone) -> Tree:
         return _constraint(leaf, domain, zone)
     if isinstance(leaf, (Like, Matches, RLike, StartsWith)):
         return _text_pattern(leaf, zone)
+    if isinstance(leaf, (HasAny, Exists)):
+        return _array_pattern(leaf, zone)
     return _unknown(leaf, zone)
+
+
+def _array_pattern(leaf: ArrayLeaf, zone: SessionZone) -> Tree:
+    """Which element an array must have to meet the leaf."""
+    term = bound_term(leaf.term)
+    element = element_of(term)
+    if element is None or leaf.is_negated:
+        return _unknown(leaf, zone)
+    if isinstance(leaf, Exists):
+        domain, is_exact = _domain_of_term(_tree(without_negations(leaf.condition), zone), leaf.variable)
+    else:
+        domain, is_exact = _equal_elements(leaf, element, zone)
+    if domain.is_empty:
+        return Never()
+    if domain.is_all and not is_exact:
+        return _unknown(leaf, zone)
+    found = Constraint(term.term, HasElement(domain))
+    return found if is_exact else all_of([found, _unknown(leaf, zone)])
+
+
+def _equal_elements(leaf: HasAny, element: BoundTerm, zone: SessionZone) -> tuple[Domain, bool]:
+    """The elements that equal one of the literals, both cast to one type; whether just those."""
+    kind = element.casts[-1] if element.casts else element.type
+    for literal in leaf.literals:
+        common = common_type(kind, literal.type) if kind.is_ordered else None
+        if common is None:
+            return Domain.all(), False
+        kind = common
+    cast = [cast_literal(literal, kind, zone) for literal in leaf.literals]
+    literals = tuple(literal for literal in cast if literal is not None)
+    if len(literals) < len(cast):
+        return Domain.all(), False
+    seen = replace(element, casts=(*element.casts, kind))
+    tells_zeros_apart = leaf.is_overlap and kind.is_fractional and any(each.value == 0 for each in literals)
+    domain, is_exact = _domain_of_term(_tree(In(seen, literals), zone), element.term)
+    return domain, is_exact and not tells_zeros_apart
+
+
+def _domain_of_term(tree: Tree, term: Term) -> tuple[Domain, bool]:
+    """A domain that holds each value of a term that a tree may admit; whether it admits just those."""
+
+    def leaf(each: TreeLeaf) -> tuple[Domain, bool]:
+        if isinstance(each, Constraint) and each.term == term and each.domain is not None:
+            return each.domain, True
+        if isinstance(each, Never):
+            return Domain.none(), True
+        return Domain.all(), isinstance(each, Always)
+
+    def joined(
+        parts: list[tuple[Domain, bool]], join: Callable[[Domain, Domain], Domain]
+    ) -> tuple[Domain, bool]:
+        return reduce(join, [domain for domain, _ in parts]), all(is_exact for _, is_exact in parts)
+
+    return fold(
+        tree,
+        leaf,
+        lambda _, parts: joined(parts, Domain.intersection),
+        lambda _, parts: joined(parts, Domain.union),
+    )
 
 
 def _text_pattern(leaf: TextLeaf, zone: SessionZone) -> Tree:

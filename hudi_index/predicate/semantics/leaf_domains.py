@@ -24,6 +24,7 @@ from hudi_index.predicate.semantics.text_patterns import TextLeaf, like_signs, t
 from hudi_index.predicate.values import types
 from hudi_index.predicate.values.casts import Literal, cast_literal
 from hudi_index.predicate.values.coercion import comparison_type, list_type
+from hudi_index.predicate.values.condition import Term
 from hudi_index.predicate.values.domain import Bound, Domain, Marker, Range
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from hudi_index.predicate.values.times import SessionZone
     from hudi_index.predicate.values.types import SqlType
 
-__all__ = ["ArrayLeaf", "Leaf", "all_but", "bound_term", "domain_of", "prefix_range"]
+__all__ = ["ArrayLeaf", "Leaf", "all_but", "bound_term", "domain_of", "element_of", "prefix_range"]
 
 ArrayLeaf: TypeAlias = HasAny | Exists
 Leaf: TypeAlias = Compare | In | IsNull | BooleanTerm | TextLeaf | ArrayLeaf
@@ -66,6 +67,18 @@ def bound_term(operand: Operand) -> BoundTerm:
     if not isinstance(operand, BoundTerm):
         raise TypeError(f"{operand.text} is not bound yet")
     return operand
+
+
+_ELEMENT = Term("element", is_expression=True)
+
+
+def element_of(array: BoundTerm) -> BoundTerm | None:
+    """An element of an array, cast as the array is; None if it is no array, or inside of other calls."""
+    kinds = [call.cast_to.element if call.cast_to else None for call in array.calls]
+    casts = tuple(kind for kind in kinds if kind is not None)
+    if array.type.element is None or array.casts or len(casts) < len(kinds):
+        return None
+    return BoundTerm(_ELEMENT, array.type.element, casts)
 
 
 def _type_of(term: BoundTerm) -> SqlType:

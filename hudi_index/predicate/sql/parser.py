@@ -45,21 +45,15 @@ def parse_predicate(text: str, *, time_zone: str | SessionZone = "UTC") -> Expre
         PredicateSyntaxError: if it does not parse.
     """
     try:
-        tokens = _numbers_whole(tokens_of(text))
-        return _Reader(text, tokens, SessionZone.of(time_zone)).read()
+        return _read(text, SessionZone.of(time_zone))
     except DdlSyntaxError as error:
         raise PredicateSyntaxError(
             text=error.text, position=error.position, expected=error.expected
         ) from None
 
 
-def _numbers_whole(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens with `1L` as one: sqlglot makes three of it, all at one place."""
-    whole: list[Token] = []
-    for token in tokens:
-        if not whole or token.start > whole[-1].start:
-            whole.append(token)
-    return whole
+def _read(text: str, zone: SessionZone) -> Expression:
+    return _Reader(text, tokens_of(text), zone).read()
 
 
 @dataclass(slots=True)
@@ -107,7 +101,7 @@ _VALUE_ENDS = frozenset(
 class _Reader:
     def __init__(self, text: str, tokens: list[Token], zone: SessionZone) -> None:
         self._text, self._tokens = text, tokens
-        self._operands = Operands(text, zone)
+        self._operands = Operands(text, zone, lambda body: _read(body, zone))
         self._conditions = Conditions(self._operands)
         self._brackets = Brackets(text, tokens)
         self._closing = self._brackets.closing

@@ -13,8 +13,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_index.errors import UnsupportedPredicateError
-from hudi_index.predicate import Bound, Domain, Marker, Range, Schema, TextPattern, bind, parse_predicate
-from hudi_index.scan.membership import holds
+from hudi_index.predicate import (
+    Bound,
+    Constraint,
+    Domain,
+    HasElement,
+    Marker,
+    Range,
+    Schema,
+    Term,
+    TextPattern,
+    bind,
+    parse_predicate,
+)
+from hudi_index.scan.membership import holds, meets
 from hudi_index.scan.row_filter import row_filter_of
 from hudi_index.scan.texts import is_valid_regex, matches_pattern, regex_of_pattern
 
@@ -112,6 +124,55 @@ def test_pattern_too_large_for_re2_is_met_all_the_same() -> None:
     assert matches_pattern("s", texts, pattern).to_pylist() == [True, True, False, False]
 
 
+LISTS: list[list[float | None] | None] = [
+    [1.0, None],
+    [],
+    None,
+    [-0.0, 1.0],
+    [math.nan, 2.0],
+    [None],
+    [3.0, 3.0],
+]
+
+
+@pytest.mark.parametrize("arrow", [pa.list_(pa.float64()), pa.large_list(pa.float32())])
+@pytest.mark.parametrize(
+    ("predicate", "expected"),
+    [
+        ("array_contains(xs, 1)", [0, 3]),
+        ("array_contains(xs, 0.0D)", [3]),
+        ("array_contains(xs, double('NaN'))", [4]),
+        ("arrays_overlap(array(1D, 3D), xs)", [0, 3, 6]),
+        ("exists(xs, x -> x IS NULL)", [0, 5]),
+        ("exists(xs, x -> x >= 3 OR x < 0.5D)", [3, 4, 6]),
+        ("exists(xs, x -> true)", [0, 3, 4, 5, 6]),
+        ("exists(xs, x -> x > 0) IS NOT TRUE", [1, 2, 5]),
+        ("xs IS NULL", [2]),
+        ("xs IS NOT NULL AND array_contains(xs, 2)", [4]),
+        ("array_contains(xs, CAST(NULL AS DOUBLE))", []),
+    ],
+)
+def test_arrays_have_an_element_as_spark_says(
+    predicate: str, expected: list[int], arrow: pa.DataType
+) -> None:
+    schema = Schema.parse({"xs": "array<double>"})
+    rows = row_filter_of(bind(parse_predicate(predicate), schema), time_zone="UTC")
+    # A slice, whose elements begin somewhere in the middle.
+    lists = pa.array([[1.0], *LISTS, [1.0]], arrow).slice(1, len(LISTS))
+    mask = rows.mask(lambda _: lists, len(lists))
+    assert [place for place, is_met in enumerate(mask.to_pylist()) if is_met] == expected
+
+
+def test_elements_under_a_null_list_belong_to_none() -> None:
+    lists = pa.ListArray.from_arrays(
+        pa.array([0, 1, 2, 3], pa.int32()), pa.array([1, 7, 1]), mask=pa.array([False, True, False])
+    )
+    found = Constraint(Term("xs"), HasElement(Domain.points([7])))
+    assert meets(found, lists).to_pylist() == [False, False, False]
+    found = Constraint(Term("xs"), HasElement(Domain.points([1])))
+    assert meets(found, lists).to_pylist() == [True, False, True]
+
+
 def test_part_that_decides_alone_needs_no_other() -> None:
     assert _passing("hour(s) = 1 AND n = 1 AND n = 2", {"n": [1], "s": ["a"]}) == []
     assert _passing("hour(s) = 1 OR n = 1 OR true", {"n": [1], "s": ["a"]}) == [1]
@@ -154,6 +215,8 @@ def test_columns_compare_with_each_other_as_spark_does(operator: str, expected: 
         "s RLIKE '(?i)a'",
         "s NOT RLIKE '(a{150}){150}'",
         "s = n",
+        "NOT array_contains(xs, 1)",
+        "arrays_overlap(fs, array(0D))",
         "s LIKE 'a\\\\b'",
         "n = 1 OR hour(s) = 1",
         "s > 1",
@@ -165,7 +228,15 @@ def test_what_is_not_certain_is_refused(predicate: str) -> None:
 
 
 def _filter(predicate: str) -> Any:
-    schema = Schema.parse({"n": "int", "s": "string", "f": "float", "d": "double"})
+    columns = {
+        "n": "int",
+        "s": "string",
+        "f": "float",
+        "d": "double",
+        "xs": "array<int>",
+        "fs": "array<double>",
+    }
+    schema = Schema.parse(columns)
     return row_filter_of(bind(parse_predicate(predicate), schema), time_zone="UTC")
 
 
