@@ -149,7 +149,7 @@ class Asking:
             if values is not None:
                 own = next(iter(index.terms.values()))
                 return Constraint(own, values)
-            reason = index.derived.steps if isinstance(index.derived.steps, str) else "its values may be any"
+            reason = index.derived.reason_against or "its values may be any"
             self._refuse(Answer(index.name, constraint.term.text, 0), reason)
         elif constraint.term.is_expression and not index.terms:
             derived = self._coverage.derivations.get(constraint.term)

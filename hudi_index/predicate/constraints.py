@@ -37,7 +37,7 @@ from hudi_index.predicate.semantics.leaf_domains import (
     element_of,
     prefix_range,
 )
-from hudi_index.predicate.semantics.monotonic import preimage_of
+from hudi_index.predicate.semantics.monotonic import NoStep, preimage_of
 from hudi_index.predicate.semantics.text_patterns import text_pattern_of
 from hudi_index.predicate.sql.parser import parse_predicate
 from hudi_index.predicate.values.casts import cast_literal
@@ -206,14 +206,14 @@ def _value_domain(leaf: Leaf, zone: SessionZone) -> Domain | None:
         if found is not None or not term.casts:
             return found
     steps = _steps(term, zone)
-    if isinstance(steps, str):
+    if isinstance(steps, NoStep):
         return None
     plain = BoundTerm(term.term, steps[-1].target, term.casts if term.calls else ())
     return domain_of(replace(leaf, term=plain), zone)
 
 
-def _steps(term: BoundTerm, zone: SessionZone) -> tuple[Step, ...] | str:
-    """The calls, or for want of them the casts, as steps; else why they are of no use."""
+def _steps(term: BoundTerm, zone: SessionZone) -> tuple[Step, ...] | NoStep:
+    """The calls, or else the casts, as steps."""
     return steps_of(term.type, term.calls or [Call.cast(kind) for kind in term.casts], zone)
 
 
@@ -222,8 +222,8 @@ def _unknown(leaf: Leaf, zone: SessionZone) -> Unknown:
     text = f"{term.text or term.term.text} {_asked(leaf)}"
     if term.calls:
         steps = _steps(term, zone)
-        if isinstance(steps, str):
-            return Unknown(text, f"no index is over this expression, and {steps}")
+        if isinstance(steps, NoStep):
+            return Unknown(text, f"no index is over this expression, and {steps.reason}")
     kinds = " as ".join(str(kind) for kind in (term.type, *term.casts))
     return Unknown(text, f"it is not certain which values of type {kinds} meet it")
 
@@ -263,7 +263,7 @@ def _constraint(leaf: Leaf, domain: Domain, zone: SessionZone) -> Tree:
     if not term.calls and (not term.casts or domain_of(leaf, zone) is not None):
         return constraint_of(Constraint(term.term, domain))
     steps = _steps(term, zone)
-    if isinstance(steps, str):
+    if isinstance(steps, NoStep):
         raise TypeError("without steps there is no domain")
     arguments, is_exact = preimage_of(steps, domain)
     found = constraint_of(Constraint(term.term, arguments))
