@@ -121,7 +121,8 @@ class Lookups:
         if index.derived is not None and index.derived.column == constraint.term:
             values = index.derived.of_column(domain)
             if values is None:
-                self._refuse(_answer(index, constraint.term.text), index.derived.reason_against)
+                reason = index.derived.reason_against or "its values may be any"
+                self._refuse(_answer(index, constraint.term.text), reason)
             else:
                 asked = Constraint(next(iter(index.terms.values())), values)
         elif constraint.term.is_expression and not index.terms:

@@ -18,6 +18,7 @@ from hudi_index.predicate.expression import (
     Call,
     CompareTerms,
     Constant,
+    Exists,
     Expression,
     IsTrue,
     Not,
@@ -30,11 +31,13 @@ from hudi_index.predicate.sql.canonical import with_columns
 from hudi_index.predicate.sql.operands import column_parts
 from hudi_index.predicate.sql.tokens import tokens_of
 from hudi_index.predicate.values.condition import Term
+from hudi_index.predicate.values.types import Schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hudi_index.predicate.values.types import Column, Schema, SqlType
+    from hudi_index.predicate.semantics.leaf_domains import Leaf
+    from hudi_index.predicate.values.types import Column, SqlType
 
 __all__ = ["bind", "bound_calls", "bound_expression", "with_expressions"]
 
@@ -101,6 +104,8 @@ class _UnresolvedError(Exception):
 @dataclass(frozen=True)
 class _Binder:
     schema: Schema
+    is_lambda: bool = False
+    """Whether the schema is a variable's, in front of which no table's name stands."""
 
     def bound(self, expression: Expression) -> Expression:
         if isinstance(expression, And):
@@ -117,12 +122,31 @@ class _Binder:
             for term in expression.terms:
                 self._column(term)
             return expression
-        if isinstance(expression.term, BoundTerm):
-            return expression
+        return expression if isinstance(expression.term, BoundTerm) else self._leaf(expression)
+
+    def _leaf(self, expression: CompareTerms | Leaf) -> Expression:
         if isinstance(expression, CompareTerms):
             return self._pair(expression)
-        bound = self._term(expression.term)
-        return bound if isinstance(bound, Unknown) else replace(expression, term=bound)
+        bound = self._operand(expression.term)
+        if isinstance(bound, Unknown):
+            return bound
+        if isinstance(expression, Exists):
+            return self._exists(expression, bound)
+        return replace(expression, term=bound)
+
+    def _exists(self, expression: Exists, array: BoundTerm) -> Expression:
+        element = None if array.calls or array.casts else array.type.element
+        text = f"exists({array.text or array.term.text}, {expression.variable.text} -> …)"
+        if element is None:
+            return Unknown(text, "it is no array of which the elements are known")
+        variable = _Binder(Schema({expression.variable.text: element}), is_lambda=True)
+        try:
+            condition = variable.bound(expression.condition)
+        except UnknownColumnError as error:
+            # One of the table's, or else an error.
+            self._column(Term(error.column))
+            return Unknown(text, f"its condition reads {error.column} too")
+        return replace(expression, term=array, condition=condition)
 
     def _pair(self, expression: CompareTerms) -> Expression:
         one, other = self._operand(expression.term), self._operand(expression.other)
@@ -156,8 +180,8 @@ class _Binder:
     def _readings(self, parts: tuple[str, ...]) -> list[Column]:
         """The columns that a name may mean, one unless it is ambiguous."""
         direct = self.schema.look_up(parts)
-        if direct:
-            return [direct]
+        if direct or self.is_lambda:
+            return [direct] if direct else []
         # Catalog, database and table at most.
         rests = (self.schema.look_up(parts[drop:]) for drop in range(1, min(4, len(parts))))
         found = [column for column in rests if column]

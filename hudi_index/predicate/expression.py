@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from hudi_index.predicate.values.casts import Literal
-    from hudi_index.predicate.values.condition import Term
+    from hudi_index.predicate.values.condition import Term, TextPattern
     from hudi_index.predicate.values.types import SqlType
 
 __all__ = [
@@ -30,15 +30,19 @@ __all__ = [
     "Compare",
     "CompareTerms",
     "Constant",
+    "Exists",
     "Expression",
+    "HasAny",
     "In",
     "IsNull",
     "IsTrue",
     "Like",
+    "Matches",
     "Not",
     "Operand",
     "Operator",
     "Or",
+    "RLike",
     "StartsWith",
     "Unknown",
 ]
@@ -199,6 +203,48 @@ class Like:
 
 
 @dataclass(frozen=True, slots=True)
+class Matches:
+    """The term's text meets a pattern: `contains(term, 'x')`, `endswith(term, 'x')`."""
+
+    term: Operand
+    pattern: TextPattern
+    is_negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RLike:
+    """A part of the term's text matches a regular expression, as Java reads it."""
+
+    term: Operand
+    regex: str
+    is_negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HasAny:
+    """Some element of the term's array equals one of the literals, none of which is null.
+
+    `array_contains(term, literal)`, `arrays_overlap(term, array(literals))`.
+    """
+
+    term: Operand
+    literals: tuple[Literal, ...]
+    is_overlap: bool = False
+    """Whether by the equality of `arrays_overlap`, to which 0.0 and -0.0 are two values."""
+    is_negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """`exists(term, variable -> condition)`: the condition is true for some element of the term's array."""
+
+    term: Operand
+    variable: Term
+    condition: Expression
+    is_negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class BooleanTerm:
     """The term itself, as a condition."""
 
@@ -283,6 +329,10 @@ Expression: TypeAlias = (
     | IsNull
     | StartsWith
     | Like
+    | Matches
+    | RLike
+    | HasAny
+    | Exists
     | BooleanTerm
     | Constant
     | Unknown

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hudi_index.predicate.catalyst.reader import CatalystReader
 from hudi_index.predicate.expression import BoundTerm, Call
 from hudi_index.predicate.semantics.functions import steps_of
-from hudi_index.predicate.semantics.monotonic import image_of, preimage_of
+from hudi_index.predicate.semantics.monotonic import NoStep, image_of, preimage_of
 from hudi_index.predicate.values.condition import Constraint, Term
 from hudi_index.predicate.values.domain import Domain
 
@@ -26,22 +26,22 @@ class Derivation:
     """An expression that calls functions on one column."""
 
     column: Term
-    steps: tuple[Step, ...] | str
+    steps: tuple[Step, ...] | NoStep
     """Why the expression does not rise or fall with the column, if it does not."""
 
     @property
-    def reason_against(self) -> str:
-        """Why nothing may be known of its values."""
-        return self.steps if isinstance(self.steps, str) else "its values may be any"
+    def reason_against(self) -> str | None:
+        """Why nothing follows from the column's values; None if something may."""
+        return self.steps.reason if isinstance(self.steps, NoStep) else None
 
     def of_column(self, domain: Domain) -> Domain | None:
         """The values of the expression where the column is in a domain; None if they may be any."""
-        found = Domain.all() if isinstance(self.steps, str) else image_of(self.steps, domain)
+        found = Domain.all() if isinstance(self.steps, NoStep) else image_of(self.steps, domain)
         return None if found.is_all or found == Domain.not_null() else found
 
     def of_expression(self, domain: Domain) -> Constraint | None:
         """What holds for the column where the expression is in a domain; None if nothing is known."""
-        if isinstance(self.steps, str):
+        if isinstance(self.steps, NoStep):
             return None
         found, _ = preimage_of(self.steps, domain)
         return None if found.is_all else Constraint(self.column, found)

@@ -16,13 +16,17 @@ from hudi_index.predicate.expression import (
     Compare,
     CompareTerms,
     Constant,
+    Exists,
     Expression,
+    HasAny,
     In,
     IsNull,
     IsTrue,
     Like,
+    Matches,
     Not,
     Or,
+    RLike,
     StartsWith,
     Unknown,
 )
@@ -48,7 +52,19 @@ def _pushed(expression: Expression, *, is_negated: bool) -> Expression:
 
 
 def _negated_leaf(
-    leaf: Compare | CompareTerms | In | IsNull | StartsWith | Like | BooleanTerm | Constant | Unknown,
+    leaf: Compare
+    | CompareTerms
+    | In
+    | IsNull
+    | StartsWith
+    | Like
+    | Matches
+    | RLike
+    | HasAny
+    | Exists
+    | BooleanTerm
+    | Constant
+    | Unknown,
 ) -> Expression:
     if isinstance(leaf, (Constant, Unknown)):
         return Not.of(leaf)

@@ -2,7 +2,8 @@
 
 row_groups    a base file, row group by row group
 row_filter    for which rows a predicate is true, as Spark says
-membership    which values of a column are in a domain
+membership    which values of a column meet a condition
+texts         patterns over texts, by RE2
 batches       all of it: plan, read what it keeps, filter
 """
 

@@ -1,4 +1,4 @@
-"""Whether values are in a domain, column by column: the order and equality of `predicate.domain` over Arrow.
+"""Whether values meet a condition, column by column: the order and equality of `predicate.domain` over Arrow.
 
 Numbers, dates and times are compared as the integers they are stored as, so that years which Python has no
 date for compare as well; text and binary by bytes; NaN is above everything and equals itself.
@@ -11,21 +11,48 @@ from datetime import date, datetime, timedelta, timezone
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_index.predicate import Bound, Marker, Range
+from hudi_index.predicate import Bound, Domain, HasElement, Marker, Range
+from hudi_index.scan.texts import matches_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hudi_index.predicate import Domain
+    from hudi_index.predicate import Constraint
 
-__all__ = ["holds"]
+__all__ = ["holds", "meets"]
 
 _TRUE, _FALSE = pa.scalar(value=True), pa.scalar(value=False)
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MICRO = timedelta(microseconds=1)
+
+
+def meets(constraint: Constraint, array: Any) -> Any:
+    """Which values meet a constraint: one boolean each, never null.
+
+    Raises:
+        UnsupportedPredicateError: a value is no valid text, and a pattern is asked.
+    """
+    condition = constraint.condition
+    if isinstance(condition, Domain):
+        return holds(condition, array)
+    if isinstance(condition, HasElement):
+        return _has_element(condition.domain, array)
+    return pc.fill_null(matches_pattern(constraint.term.text, array, condition), _FALSE)
+
+
+def _has_element(domain: Domain, lists: Any) -> Any:
+    """Which lists have an element in the domain; a null list has none."""
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+    rows = np.repeat(np.arange(len(lists)), lengths)
+    # Without what lies under a null list.
+    is_in = holds(domain, pc.list_flatten(lists)).to_numpy(zero_copy_only=False)
+    found = np.zeros(len(lists), dtype=bool)
+    found[rows[is_in]] = True
+    return pa.array(found)
 
 
 def holds(domain: Domain, array: Any) -> Any:

@@ -3,14 +3,14 @@
     bound expression  --row_filter_of-->  RowFilter  --mask-->  one boolean per row, never null
 
 The constraint tree is exact wherever no Unknown is in it: its domains hold just the values for which the
-predicate is true, nulls and NaN included, so a row passes if its values are in them. What the tree can't say
-but a row can (LIKE with any pattern, a comparison of two columns) is evaluated here. Everything else is
-refused with its text: a filter that is only almost right would be a lie.
+predicate is true, nulls and NaN included, and its patterns are met by just those texts and arrays. What the
+tree can't say but a row can (NOT LIKE, `_` in a pattern, a regular expression that RE2 reads as Java does, a
+comparison of two columns) is evaluated here. Everything else is refused with its text: a filter that is only
+almost right would be a lie.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_index.errors import UnsupportedPredicateError
-from hudi_index.predicate import AllOf, Always, AnyOf, Constraint, Never, Term, tree_of
+from hudi_index.predicate import Always, Constraint, Never, all_of, any_of, fold, leaves_of, tree_of
 from hudi_index.predicate.expression import (
     And,
     BoundTerm,
@@ -27,18 +27,23 @@ from hudi_index.predicate.expression import (
     Expression,
     IsTrue,
     Like,
+    Matches,
     Operator,
     Or,
+    RLike,
     Unknown,
 )
 from hudi_index.predicate.normalize import without_negations
+from hudi_index.predicate.semantics.regex_literals import re2_of
 from hudi_index.predicate.values.types import STRING
-from hudi_index.scan.membership import holds
+from hudi_index.scan.membership import meets
+from hudi_index.scan.texts import is_valid_regex, matches_regex, regex_of_like, regex_of_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from hudi_index.predicate import SqlType, Tree
+    from hudi_index.predicate.tree import Leaf
 
 __all__ = ["RowFilter", "row_filter_of"]
 
@@ -60,26 +65,19 @@ class _Domains:
         return _tree_mask(self.tree, values, rows)
 
     def columns(self) -> Iterator[str]:
-        yield from (term.text for term in _terms_of(self.tree))
+        yield from (leaf.term.text for leaf in leaves_of(self.tree) if isinstance(leaf, Constraint))
 
 
 @dataclass(frozen=True)
 class _Matches:
-    """`column LIKE pattern`, as a regular expression."""
+    """`column [NOT] RLIKE regex`, in RE2's words."""
 
     column: str
-    pattern: str
+    regex: str
     is_negated: bool
 
     def mask(self, values: Values, rows: int) -> Mask:  # noqa: ARG002 - as the others
-        texts = values(self.column)
-        # The expression reads characters: what is no text has none that both sides agree on.
-        try:
-            texts.validate(full=True)
-        except pa.ArrowInvalid as error:
-            told = (f"{self.column} LIKE …", f"a value of the column is no valid text: {error}")
-            raise UnsupportedPredicateError(parts=[told]) from error
-        found = pc.match_substring_regex(texts, self.pattern)
+        found = matches_regex(self.column, values(self.column), self.regex)
         return pc.fill_null(pc.invert(found) if self.is_negated else found, _FALSE)
 
     def columns(self) -> Iterator[str]:
@@ -177,49 +175,74 @@ class RowFilter:
         return self.part.mask(values, rows)
 
 
+@dataclass(frozen=True)
+class _Refused:
+    """What can't be evaluated."""
+
+    parts: tuple[Unknown, ...]
+
+
 def row_filter_of(expression: Expression, *, time_zone: str) -> RowFilter:
     """The rows for which a bound expression is true.
 
     Raises:
         UnsupportedPredicateError: a part of it can't be evaluated exactly as Spark would.
     """
-    refused: list[Unknown] = []
-    part = _part_of(without_negations(expression), time_zone, refused)
-    if refused:
-        raise UnsupportedPredicateError(parts=[(each.text, each.reason) for each in dict.fromkeys(refused)])
-    return RowFilter(part)
+    found = _part_of(without_negations(expression), time_zone)
+    if isinstance(found, _Refused):
+        parts = dict.fromkeys((each.text, each.reason) for each in found.parts)
+        raise UnsupportedPredicateError(parts=list(parts))
+    return RowFilter(found)
 
 
-def _part_of(expression: Expression, zone: str, refused: list[Unknown]) -> _Part:
+def _part_of(expression: Expression, zone: str) -> _Part | _Refused:
+    if isinstance(expression, (And, Or)):
+        parts = [_part_of(child, zone) for child in expression.children]
+        return _joined(parts, is_all=isinstance(expression, And))
     tree = tree_of(expression, time_zone=zone)
-    unknown = list(_unknown_of(tree))
+    unknown = tuple(_unknown_of(tree))
     if not unknown:
         return _Domains(tree)
-    if isinstance(expression, (And, Or)):
-        parts = tuple(_part_of(child, zone, refused) for child in expression.children)
-        return _Junction(isinstance(expression, And), parts)
     if isinstance(expression, IsTrue):
         # Only its negation is left by now, above a leaf.
-        return _NotTrue(_part_of(expression.child, zone, refused))
-    found = _evaluated(expression)
-    if found is None:
-        refused += unknown
-        return _Domains(Never())
-    return found
+        child = _part_of(expression.child, zone)
+        return child if isinstance(child, _Refused) else _NotTrue(child)
+    return _evaluated(expression) or _Refused(unknown)
+
+
+def _joined(parts: list[_Part | _Refused], *, is_all: bool) -> _Part | _Refused:
+    """All of the parts, or any: their trees as one, beside what is evaluated in other ways."""
+    tree = (all_of if is_all else any_of)(part.tree for part in parts if isinstance(part, _Domains))
+    if isinstance(tree, Never if is_all else Always):
+        # Whatever the others come to.
+        return _Domains(tree)
+    if refused := [part for part in parts if isinstance(part, _Refused)]:
+        return _Refused(tuple(each for part in refused for each in part.parts))
+    kept: list[_Part] = [] if isinstance(tree, (Never, Always)) else [_Domains(tree)]
+    kept += [part for part in parts if not isinstance(part, (_Domains, _Refused))]
+    if not kept:
+        return _Domains(tree)
+    return kept[0] if len(kept) == 1 else _Junction(is_all, tuple(kept))
 
 
 def _evaluated(leaf: Expression) -> _Part | None:
     """What a row can tell of a leaf that no domain says; None if that is not certain."""
-    if isinstance(leaf, Like):
+    if isinstance(leaf, (Like, Matches, RLike)):
         term = _column_of(leaf.term)
-        pattern = _regex_of(leaf.pattern, leaf.escape)
-        if term is not None and term.type == STRING and pattern is not None:
-            return _Matches(term.term.text, pattern, leaf.is_negated)
+        regex = _regex_of(leaf)
+        if term is not None and term.type == STRING and regex is not None and is_valid_regex(regex):
+            return _Matches(term.term.text, regex, leaf.is_negated)
     if isinstance(leaf, CompareTerms):
         one, other = _column_of(leaf.term), _column_of(leaf.other)
         if one is not None and other is not None and _is_one_order(one.type, other.type):
             return _Compares(leaf.operator, one.term.text, other.term.text)
     return None
+
+
+def _regex_of(leaf: Like | Matches | RLike) -> str | None:
+    if isinstance(leaf, Like):
+        return regex_of_like(leaf.pattern, leaf.escape)
+    return regex_of_pattern(leaf.pattern) if isinstance(leaf, Matches) else re2_of(leaf.regex)
 
 
 def _column_of(operand: object) -> BoundTerm | None:
@@ -237,32 +260,22 @@ def _is_one_order(one: SqlType, other: SqlType) -> bool:
 
 def _unknown_of(tree: Tree) -> Iterator[Unknown]:
     """What a tree leaves open: its unknown parts, and constraints on values that no row holds."""
-    if isinstance(tree, Unknown):
-        yield tree
-    elif isinstance(tree, (AllOf, AnyOf)):
-        for child in tree.children:
-            yield from _unknown_of(child)
-    elif isinstance(tree, Constraint) and tree.term.is_expression:
-        yield Unknown(tree.term.text, "only Spark evaluates expressions")
-
-
-def _terms_of(tree: Tree) -> Iterator[Term]:
-    if isinstance(tree, Constraint):
-        yield tree.term
-    elif isinstance(tree, (AllOf, AnyOf)):
-        for child in tree.children:
-            yield from _terms_of(child)
+    for leaf in leaves_of(tree):
+        if isinstance(leaf, Unknown):
+            yield leaf
+        elif isinstance(leaf, Constraint) and leaf.term.is_expression:
+            yield Unknown(leaf.term.text, "only Spark evaluates expressions")
 
 
 def _tree_mask(tree: Tree, values: Values, rows: int) -> Mask:
-    if isinstance(tree, Constraint):
-        if tree.domain is None:
-            raise TypeError("patterns are leaves of their own")
-        return holds(tree.domain, values(tree.term.text))
-    if isinstance(tree, (AllOf, AnyOf)):
-        joined = pc.and_ if isinstance(tree, AllOf) else pc.or_
-        return reduce(joined, (_tree_mask(child, values, rows) for child in tree.children))
-    return pa.repeat(pa.scalar(isinstance(tree, Always)), rows)
+    def mask_of(leaf: Leaf) -> Mask:
+        if isinstance(leaf, Constraint):
+            return meets(leaf, values(leaf.term.text))
+        return pa.repeat(pa.scalar(isinstance(leaf, Always)), rows)
+
+    return fold(
+        tree, mask_of, lambda _, parts: reduce(pc.and_, parts), lambda _, parts: reduce(pc.or_, parts)
+    )
 
 
 def _equal(one: Mask, other: Mask) -> Mask:
@@ -279,21 +292,3 @@ def _less(one: Mask, other: Mask) -> Mask:
 
 def _is_float(array: Mask) -> bool:
     return bool(pa.types.is_floating(array.type))
-
-
-def _regex_of(pattern: str, escape: str) -> str | None:
-    """A LIKE pattern as a regular expression for RE2; None for a pattern that Spark refuses."""
-    made, signs = [], iter(pattern)
-    for sign in signs:
-        if sign == escape:
-            following = next(signs, None)
-            if following is None or following not in ("%", "_", escape):
-                return None
-            made.append(_literal(following))
-        else:
-            made.append({"%": ".*", "_": "."}.get(sign) or _literal(sign))
-    return rf"(?s)\A{''.join(made)}\z"
-
-
-def _literal(sign: str) -> str:
-    return sign if re.fullmatch(r"\w", sign, re.ASCII) else rf"\x{{{ord(sign):x}}}"

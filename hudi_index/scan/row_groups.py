@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from hudi_index.errors import MissingSliceFileError
-from hudi_index.predicate import AllOf, AnyOf, Constraint, Domain, Marker, Never, Range
+from hudi_index.predicate import Constraint, Domain, Marker, Never, Range, fold
 from hudi_index.predicate.values.domain import Bound
 from hudi_index.table.calendar import columns_for_spark, int96_columns, is_as_stored
 from hudi_index.table.damage import naming_table_file
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hudi_index.predicate import Tree
+    from hudi_index.predicate.tree import Leaf
     from hudi_index.storage import Storage
     from hudi_index.table.shape import TableShape
     from hudi_index.table.slices import FileSlice
@@ -132,14 +133,16 @@ class BaseFileRows:
 
     def may_match(self, tree: Tree, group: RowGroup) -> bool:
         """Whether a row of the row group may be admitted by the tree, by its statistics."""
-        if isinstance(tree, AllOf):
-            return all(self.may_match(child, group) for child in tree.children)
-        if isinstance(tree, AnyOf):
-            return any(self.may_match(child, group) for child in tree.children)
-        if isinstance(tree, Constraint):
-            bounds = self._bounds_of(tree.term.text, group) if not tree.term.is_expression else None
-            return bounds is None or tree.domain is None or bounds.overlaps(tree.domain)
-        return not isinstance(tree, Never)
+
+        def leaf_may(leaf: Leaf) -> bool:
+            if not isinstance(leaf, Constraint):
+                return not isinstance(leaf, Never)
+            if leaf.term.is_expression or leaf.domain is None:
+                return True
+            bounds = self._bounds_of(leaf.term.text, group)
+            return bounds is None or bounds.overlaps(leaf.domain)
+
+        return fold(tree, leaf_may, lambda _, parts: all(parts), lambda _, parts: any(parts))
 
     def _bounds_of(self, column: str, group: RowGroup) -> Domain | None:
         """A domain that holds every value of a column in a row group; None if nothing is certain."""

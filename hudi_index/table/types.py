@@ -94,5 +94,7 @@ def _sql_text(kind: pa.DataType) -> str:
         return f"decimal({kind.precision},{kind.scale})"
     if isinstance(kind, pa.TimestampType):
         return "timestamp_ntz" if kind.tz is None else "timestamp"
+    if isinstance(kind, (pa.ListType, pa.LargeListType, pa.FixedSizeListType)):
+        return f"array<{_sql_text(kind.value_type)}>"
     # What has no word here has no order either, and no predicate on it is understood.
-    return next((text for text, known in _SPARK_TYPES.items() if known == kind), "array<string>")
+    return next((text for text, known in _SPARK_TYPES.items() if known == kind), "unknown")

@@ -8,50 +8,53 @@ tree of its expression.
 
 from __future__ import annotations
 
-import base64
 import json
-import struct
-from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta, timezone
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from hudi_index.predicate.binding import bound_calls
 from hudi_index.predicate.catalyst.calls import CALLS, inner_call
+from hudi_index.predicate.catalyst.literals import constant_of, literal_of, text_of
 from hudi_index.predicate.catalyst.meaning import key_of
 from hudi_index.predicate.expression import (
+    NULL,
     And,
     BooleanTerm,
     BoundTerm,
+    Call,
     Compare,
     CompareTerms,
     Constant,
+    Exists,
     Expression,
+    HasAny,
     In,
     IsNull,
     IsTrue,
     Like,
+    Matches,
     Not,
     Operator,
     Or,
+    RLike,
     StartsWith,
     Unknown,
 )
+from hudi_index.predicate.semantics.leaf_domains import element_of
 from hudi_index.predicate.values import types
 from hudi_index.predicate.values.casts import Literal
-from hudi_index.predicate.values.condition import Term
-from hudi_index.predicate.values.numbers import decimal_of
+from hudi_index.predicate.values.condition import Term, TextPattern
 from hudi_index.predicate.values.types import parse_type
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from hudi_index.predicate.catalyst.meaning import Node
-    from hudi_index.predicate.expression import Call
     from hudi_index.predicate.session import Session
     from hudi_index.predicate.values.types import Schema, SqlType
 
-__all__ = ["CatalystReader", "Filters", "text_of"]
+__all__ = ["CatalystReader", "Filters"]
 
 _Operand: TypeAlias = Literal | BoundTerm | Unknown
 
@@ -70,7 +73,6 @@ _IN_TREES = (
     "spark.sql.timestampType",
 )
 """Settings whose whole effect on the functions that are known here is in their parameters and types."""
-_SHOWN = 200
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,8 @@ class CatalystReader:
     schema: Schema
     session: Session
     expressions: Mapping[str, BoundTerm] = field(default_factory=dict)
+    variables: Mapping[int, BoundTerm] = field(default_factory=dict)
+    """Elements of arrays, by the number of the lambda variable that stands for them."""
 
     @cached_property
     def _classes(self) -> frozenset[str]:
@@ -178,16 +182,73 @@ class CatalystReader:
         return Compare(Operator.SAME, term, Literal(float("nan"), kind))
 
     def _starts_with(self, node: Node, value: Node, prefix: Node) -> Expression:
-        term, text = self.operand(value), self.operand(prefix)
-        if not isinstance(term, BoundTerm) or not _is_text(text):
-            return _unknown(node, "it is no column and a constant text")
-        return StartsWith(term, text.value)
+        return self._text(node, value, prefix, StartsWith)
 
     def _like(self, node: Node, value: Node, pattern: Node, escape: str) -> Expression:
-        term, text = self.operand(value), self.operand(pattern)
+        return self._text(node, value, pattern, lambda term, text: Like(term, text, escape))
+
+    def _ends_with(self, node: Node, value: Node, end: Node) -> Expression:
+        return self._text(node, value, end, lambda term, text: Matches(term, TextPattern(end=text)))
+
+    def _contains(self, node: Node, value: Node, piece: Node) -> Expression:
+        return self._text(
+            node, value, piece, lambda term, text: Matches(term, TextPattern(pieces=(text,) if text else ()))
+        )
+
+    def _rlike(self, node: Node, value: Node, regex: Node) -> Expression:
+        return self._text(node, value, regex, RLike)
+
+    def _like_any(self, node: Node, value: Node, patterns: Sequence[str | None]) -> Expression:
+        term = self.operand(value)
+        if not isinstance(term, BoundTerm):
+            return _unknown(node, term.reason if isinstance(term, Unknown) else "it compares constants")
+        connective = And if node["class"] == "LikeAll" else Or
+        return connective.of(NULL if text is None else Like(term, text) for text in patterns)
+
+    def _text(
+        self, node: Node, value: Node, constant: Node, leaf: Callable[[BoundTerm, str], Expression]
+    ) -> Expression:
+        """A leaf of a term and a constant text."""
+        term, text = self.operand(value), self.operand(constant)
+        if isinstance(text, Literal) and text.value is None:
+            return NULL
         if not isinstance(term, BoundTerm) or not _is_text(text):
-            return _unknown(node, "it is no column and a constant pattern")
-        return Like(term, text.value, escape)
+            return _unknown(
+                node, term.reason if isinstance(term, Unknown) else "it is no column and a constant text"
+            )
+        return leaf(term, text.value)
+
+    def _array_contains(self, node: Node, array: Node, value: Node) -> Expression:
+        term, literal = self.operand(array), self.operand(value)
+        if isinstance(literal, Literal) and literal.value is None:
+            return NULL
+        if not isinstance(term, BoundTerm) or not isinstance(literal, Literal):
+            return _unknown(node, _reason(term, literal) or "it is no array of the row and a constant")
+        return HasAny(term, (literal,))
+
+    def _arrays_overlap(self, node: Node, one: Node, other: Node) -> Expression:
+        term, array = self.operand(one), self.operand(other)
+        if isinstance(term, Literal):
+            term, array = array, term
+        if isinstance(array, Literal) and array.value is None:
+            return NULL
+        kind = array.type.element if isinstance(array, Literal) else None
+        if not isinstance(term, BoundTerm) or not isinstance(array, Literal) or kind is None:
+            return _unknown(node, _reason(term, array) or "it is no array of the row and a constant")
+        literals = dict.fromkeys(Literal(value, kind) for value in array.value if value is not None)
+        return HasAny(term, tuple(literals), is_overlap=True)
+
+    def _exists(self, node: Node, array: Node, function: Node, _: bool) -> Expression:  # noqa: FBT001 - a parameter of the class
+        # What it gives for null elements is a setting, but it is true by either for the same arrays.
+        term = self.operand(array)
+        element = element_of(term) if isinstance(term, BoundTerm) else None
+        if not isinstance(term, BoundTerm) or element is None or function.get("class") != "LambdaFunction":
+            return _unknown(node, _reason(term) or "it is no array of which the elements are known")
+        body, (variable, *_), *_ = function["args"]
+        number = variable["variable"]
+        own = replace(element, term=Term(f"element {number}", is_expression=True))
+        reader = replace(self, variables={**self.variables, number: own})
+        return Exists(term, own.term, reader.condition(body))
 
     def operand(self, node: Node) -> _Operand:
         """A constant, or a column or indexed expression inside of calls with constants."""
@@ -197,12 +258,16 @@ class CatalystReader:
             if found := self._indexed(inner):
                 return bound_calls(found.term, found.type, calls, _text_if(node, calls))
             if "literal" in inner and not calls:
-                return _literal(inner)
+                return literal_of(inner)
             if "column" in inner:
                 column = self._column(inner)
                 if isinstance(column, Unknown):
                     return column
                 return bound_calls(column.term, column.type, calls, _text_if(node, calls))
+            if inner.get("variable") in self.variables:
+                own = self.variables[inner["variable"]]
+                calls += [Call.cast(kind) for kind in reversed(own.casts)]
+                return bound_calls(own.term, own.type, calls, _text_if(node, calls))
             step = self._call(inner)
             if isinstance(step, Unknown):
                 return step
@@ -210,7 +275,7 @@ class CatalystReader:
             calls += [call] if call else []
 
     def _call(self, node: Node) -> tuple[Node, Call | None] | Unknown:
-        found = inner_call(node, self.session.time_zone, _constant)
+        found = inner_call(node, self.session.time_zone, constant_of)
         if isinstance(found, str):
             return _unknown(node, found)
         if CALLS.get(node.get("class", "")) and self._reason_against_functions:
@@ -227,7 +292,7 @@ class CatalystReader:
         own = self.schema.exact(parts)
         if own is None or any("." in part for part in parts):
             return _unknown(node, "the table has no such column")
-        if own != kind and (own.is_ordered or kind.is_ordered):
+        if own != kind and (_has_values(own) or _has_values(kind)):
             return _unknown(node, f"the query sees type {kind} in it, the table has {own}")
         return BoundTerm(Term(".".join(parts)), own)
 
@@ -237,12 +302,29 @@ _LEAVES: dict[str, Any] = {
     "InSet": CatalystReader._in,
     "IsNaN": CatalystReader._not_a_number,
     "StartsWith": CatalystReader._starts_with,
+    "EndsWith": CatalystReader._ends_with,
+    "Contains": CatalystReader._contains,
     "Like": CatalystReader._like,
+    "LikeAll": CatalystReader._like_any,
+    "LikeAny": CatalystReader._like_any,
+    "RLike": CatalystReader._rlike,
+    "ArrayContains": CatalystReader._array_contains,
+    "ArraysOverlap": CatalystReader._arrays_overlap,
+    "ArrayExists": CatalystReader._exists,
 }
+
+
+def _reason(*operands: _Operand) -> str | None:
+    return next((each.reason for each in operands if isinstance(each, Unknown)), None)
 
 
 def _text_if(node: Node, calls: list[Call]) -> str:
     return text_of(node) if calls else ""
+
+
+def _has_values(kind: SqlType) -> bool:
+    """Whether its values, or those in its arrays, are looked at here."""
+    return kind.is_ordered or (kind.element is not None and _has_values(kind.element))
 
 
 def _is_text(operand: _Operand) -> TypeGuard[Literal]:
@@ -251,67 +333,3 @@ def _is_text(operand: _Operand) -> TypeGuard[Literal]:
 
 def _unknown(node: Node, reason: str) -> Unknown:
     return Unknown(text_of(node), reason)
-
-
-def _constant(node: Any) -> Literal | None:
-    """The constant that a parameter is, None if it is none."""
-    if not isinstance(node, dict) or "literal" not in node:
-        return None
-    found = _literal(node)
-    return found if isinstance(found, Literal) and found.value is not None else None
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-
-
-def _literal(node: Node) -> Literal | Unknown:
-    kind, value = parse_type(node["type"]), node["literal"]
-    if value is None:
-        return Literal(None, kind)
-    try:
-        return Literal(_value(value, kind), kind)
-    except (OverflowError, ValueError):
-        return Unknown(f"{value} of type {kind}", "such a value is not known here")
-
-
-def _value(value: Any, kind: SqlType) -> Any:
-    if kind.is_integral or kind in (types.BOOLEAN, types.STRING):
-        return value
-    if kind.is_decimal:
-        return decimal_of(int(value), kind.scale)
-    if kind == types.FLOAT:
-        return struct.unpack(">f", struct.pack(">i", value))[0]
-    if kind == types.DOUBLE:
-        return struct.unpack(">d", struct.pack(">q", value))[0]
-    if kind == types.BINARY:
-        return base64.b64decode(value)
-    if kind == types.DATE:
-        return _EPOCH.date() + timedelta(days=value)
-    if kind in (types.TIMESTAMP, types.TIMESTAMP_NTZ):
-        found = _EPOCH + timedelta(microseconds=value)
-        return found if kind == types.TIMESTAMP else found.replace(tzinfo=None)
-    raise ValueError(f"values of type {kind} have no order here")
-
-
-def text_of(node: Any) -> str:
-    """A tree for people to read, cut where it is long."""
-    text = _text(node, 8)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-
-
-def _text(node: Any, depth: int) -> str:
-    if isinstance(node, list):
-        return f"[{', '.join(_text(each, depth - 1) for each in node[:10])}{', …' if len(node) > 10 else ''}]"
-    if not isinstance(node, dict):
-        return str(node)
-    if "column" in node:
-        return ".".join(node["column"])
-    if "literal" in node:
-        found = _literal(node)
-        value = found.value if isinstance(found, Literal) else node["literal"]
-        return str(value) if isinstance(value, (date, datetime)) else repr(value)
-    if "class" not in node:
-        return str(next(iter(node.values()), ""))
-    if not depth:
-        return "…"
-    return f"{node['class']}({', '.join(_text(each, depth - 1) for each in node['args'][:10])})"

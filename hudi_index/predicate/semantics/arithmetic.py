@@ -10,8 +10,8 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hudi_index.predicate.semantics.comparison import Line, line_of
-from hudi_index.predicate.semantics.monotonic import Monotone
+from hudi_index.predicate.semantics.comparison import Line, first_place, line_of
+from hudi_index.predicate.semantics.monotonic import Monotone, NoStep
 from hudi_index.predicate.values import types
 from hudi_index.predicate.values.coercion import common_type
 from hudi_index.predicate.values.domain import Domain
@@ -29,23 +29,25 @@ if TYPE_CHECKING:
 __all__ = ["ARITHMETIC"]
 
 
-def _arithmetic(call: Call, source: SqlType, _: SessionZone) -> Step | str:
+def _arithmetic(call: Call, source: SqlType, _: SessionZone) -> Step | NoStep:
     literals = (*call.before, *call.after)
     line = line_of(source)
     if len(literals) != 1 or not literals[0].type.is_numeric or not source.is_numeric or line is None:
-        return f"{call} between types {source} and {literals[0].type if literals else '?'} is left alone"
+        return NoStep(
+            f"{call} between types {source} and {literals[0].type if literals else '?'} is left alone"
+        )
     constant, is_first = literals[0], bool(call.before)
     target = common_type(source, constant.type)
     if call.name == "/":
         is_whole = target is not None and target.is_integral
         target = types.DOUBLE if is_whole or target in (types.FLOAT, types.DOUBLE) else None
         if is_first:
-            return "a quotient does not rise or fall with its divisor everywhere"
+            return NoStep("a quotient does not rise or fall with its divisor everywhere")
     if target is None or target.is_decimal:
-        return "decimal results may be rounded, or null"
+        return NoStep("decimal results may be rounded, or null")
     number = _as(constant, target)
     if number is None or (call.name in "*/" and number == 0):
-        return f"{call} {constant.value} does not rise or fall"
+        return NoStep(f"{call} {constant.value} does not rise or fall")
     is_falling = is_first if call.name == "-" else call.name in "*/" and number < 0
     operation = _operation(call.name, number, is_first=is_first)
     if target.is_integral:
@@ -73,23 +75,21 @@ def _operation(name: str, number: Any, *, is_first: bool) -> Callable[[Any], Any
     return (lambda value: number - value) if is_first else (lambda value: value - number)
 
 
-def _whole(line: Line, target: SqlType, operation: Callable[[int], int], *, is_falling: bool) -> Step | str:
+def _whole(
+    line: Line, target: SqlType, operation: Callable[[int], int], *, is_falling: bool
+) -> Step | NoStep:
     """As far as the result fits: beyond, it wraps around and may be anything."""
     lowest, highest = -(1 << (target.bits - 1)), (1 << (target.bits - 1)) - 1
 
     def first(is_reached: Callable[[int], bool]) -> int:
-        low, high = line.lowest, line.highest + 1
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (low, middle) if is_reached(operation(middle)) else (middle + 1, high)
-        return low
+        return first_place(line.lowest, line.highest + 1, lambda place: is_reached(operation(place)))
 
     if is_falling:
         low, high = first(lambda value: value <= highest), first(lambda value: value < lowest) - 1
     else:
         low, high = first(lambda value: value >= lowest), first(lambda value: value > highest) - 1
     if low > high:
-        return "its result never fits"
+        return NoStep("its result never fits")
     anything = Domain.not_null()
     return Monotone(target, line, operation, low, high, is_falling, anything, anything)
 
@@ -124,10 +124,10 @@ def _single(value: Any) -> float:
     return single_of(value if isinstance(value, float) else Fraction(value))
 
 
-def _negative(call: Call, source: SqlType, _: SessionZone) -> Step | str:
+def _negative(call: Call, source: SqlType, _: SessionZone) -> Step | NoStep:
     line = line_of(source)
     if line is None or not source.is_numeric or call.before or call.after:
-        return f"{call} of type {source} is left alone"
+        return NoStep(f"{call} of type {source} is left alone")
     if source.is_integral:
         return _whole(line, source, lambda value: -value, is_falling=True)
     if source.is_decimal:

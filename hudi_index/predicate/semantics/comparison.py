@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hudi_index.predicate.values.times import SessionZone
     from hudi_index.predicate.values.types import SqlType
 
-__all__ = ["Line", "domain_of_comparison", "line_of", "rising_cast"]
+__all__ = ["Line", "domain_of_comparison", "first_place", "line_of", "rising_cast"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,19 +160,34 @@ def domain_of_comparison(
     return _between(line, operator, first_at, first_above)
 
 
-def _first(line: Line, cast: Callable[[Any], Any], is_reached: Callable[[Any], bool]) -> int | None:
-    """The lowest place whose cast is reached, one above the highest if there is none; None if not known."""
-    low, high = line.lowest, line.highest + 1
-    while low < high:
-        middle = (low + high) // 2
-        found = cast(line.value_at(middle))
-        if found is None:
-            return None
-        if is_reached(order_of(found)):
-            high = middle
+def first_place(low: int, end: int, is_reached: Callable[[int], bool]) -> int:
+    """The lowest place from `low` on that is reached, `end` if none is. What is reached stays so."""
+    while low < end:
+        middle = (low + end) // 2
+        if is_reached(middle):
+            end = middle
         else:
             low = middle + 1
     return low
+
+
+class _UncertainError(Exception):
+    """A value of which it isn't certain what it is cast to."""
+
+
+def _first(line: Line, cast: Callable[[Any], Any], is_reached: Callable[[Any], bool]) -> int | None:
+    """The lowest place whose cast is reached, one above the highest if there is none; None if not known."""
+
+    def is_place_reached(place: int) -> bool:
+        found = cast(line.value_at(place))
+        if found is None:
+            raise _UncertainError
+        return is_reached(order_of(found))
+
+    try:
+        return first_place(line.lowest, line.highest + 1, is_place_reached)
+    except _UncertainError:
+        return None
 
 
 def _between(line: Line, operator: Operator, first_at: int, first_above: int) -> Domain:

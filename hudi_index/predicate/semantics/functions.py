@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from hudi_index.predicate.expression import CAST, Call
 from hudi_index.predicate.semantics.arithmetic import ARITHMETIC
 from hudi_index.predicate.semantics.comparison import line_of, rising_cast
-from hudi_index.predicate.semantics.monotonic import Monotone, Prefix, Step
+from hudi_index.predicate.semantics.monotonic import Monotone, NoStep, Prefix, Step
 from hudi_index.predicate.semantics.time_functions import (
     EPOCH,
     TIME_FUNCTIONS,
@@ -44,22 +44,21 @@ if TYPE_CHECKING:
 __all__ = ["FUNCTIONS", "steps_of"]
 
 
-def steps_of(source: SqlType, calls: Sequence[Call], zone: SessionZone) -> tuple[Step, ...] | str:
+def steps_of(source: SqlType, calls: Sequence[Call], zone: SessionZone) -> tuple[Step, ...] | NoStep:
     """The steps that calls make of a value of some type, innermost first; else why they are of no use."""
     found: list[Step] = []
     for call in calls:
         maker = FUNCTIONS.get(call.name)
-        step = (
-            maker(call, source, zone) if maker else f"{call} is not known to rise or fall with its argument"
-        )
-        if isinstance(step, str):
+        unknown = NoStep(f"{call} is not known to rise or fall with its argument")
+        step = maker(call, source, zone) if maker else unknown
+        if isinstance(step, NoStep):
             return step
         found.append(step)
         source = step.target
     return tuple(found)
 
 
-def _cast(call: Call, source: SqlType, zone: SessionZone) -> Step | str:
+def _cast(call: Call, source: SqlType, zone: SessionZone) -> Step | NoStep:
     target = call.cast_to or types.NULL
     if source == target and line_of(source):
         return rising(source, target, lambda value: value)
@@ -75,10 +74,10 @@ def _cast(call: Call, source: SqlType, zone: SessionZone) -> Step | str:
         return rising(source, target, date.isoformat, above=printed_above(""))
     cast = rising_cast(source, [target], zone)
     if cast is None or line_of(source) is None:
-        return f"a cast from {source} to {target} may fall, or make null of values"
+        return NoStep(f"a cast from {source} to {target} may fall, or make null of values")
     # Local times before 1970 in a named zone are left alone.
     if not zone.is_fixed and source in TIME_TYPES and types.TIMESTAMP in (source, target):
-        return f"local time in {zone.name} goes back when clocks do"
+        return NoStep(f"local time in {zone.name} goes back when clocks do")
     if source == types.DATE and target == types.TIMESTAMP:
         return _midnight(cast)
     return rising(source, target, cast)
@@ -101,17 +100,17 @@ def _midnight(cast: Callable[[date], datetime]) -> Step:
     )
 
 
-def _prefix(call: Call, source: SqlType, _: SessionZone) -> Step | str:
+def _prefix(call: Call, source: SqlType, _: SessionZone) -> Step | NoStep:
     numbers = [literal.value for literal in call.after if literal.type.is_integral]
     is_left = call.name == "LEFT"
     begins = is_left or (len(numbers) == 2 and numbers[0] in (0, 1))
     is_whole = len(numbers) == len(call.after) == (1 if is_left else 2) and not call.before
     if source != types.STRING or not is_whole or not begins or not 0 < numbers[-1] <= 1 << 31:
-        return f"{call} is the beginning of a text only if it is taken from its first character on"
+        return NoStep(f"{call} is the beginning of a text only if it is taken from its first character on")
     return Prefix(numbers[-1])
 
 
-def _rounded(call: Call, source: SqlType, _: SessionZone) -> Step | str:
+def _rounded(call: Call, source: SqlType, _: SessionZone) -> Step | NoStep:
     line = line_of(source)
     if line is None or call.before or call.after or not source.is_numeric:
         return undecided(call, source)

@@ -11,17 +11,20 @@ from hudi_index.predicate.expression import (
     BooleanTerm,
     BoundTerm,
     Compare,
+    Exists,
+    HasAny,
     In,
     IsNull,
     Like,
     Operand,
     Operator,
-    StartsWith,
 )
 from hudi_index.predicate.semantics.comparison import domain_of_comparison, rising_cast
+from hudi_index.predicate.semantics.text_patterns import TextLeaf, like_signs, text_pattern_of
 from hudi_index.predicate.values import types
 from hudi_index.predicate.values.casts import Literal, cast_literal
 from hudi_index.predicate.values.coercion import comparison_type, list_type
+from hudi_index.predicate.values.condition import Term
 from hudi_index.predicate.values.domain import Bound, Domain, Marker, Range
 
 if TYPE_CHECKING:
@@ -30,9 +33,10 @@ if TYPE_CHECKING:
     from hudi_index.predicate.values.times import SessionZone
     from hudi_index.predicate.values.types import SqlType
 
-__all__ = ["Leaf", "all_but", "domain_of", "prefix_of", "prefix_range"]
+__all__ = ["ArrayLeaf", "Leaf", "all_but", "bound_term", "domain_of", "element_of", "prefix_range"]
 
-Leaf: TypeAlias = Compare | In | IsNull | StartsWith | Like | BooleanTerm
+ArrayLeaf: TypeAlias = HasAny | Exists
+Leaf: TypeAlias = Compare | In | IsNull | BooleanTerm | TextLeaf | ArrayLeaf
 
 _EQUALITIES = (Operator.EQUAL, Operator.NOT_EQUAL, Operator.SAME, Operator.DISTINCT)
 _TIMES = (types.DATE, types.TIMESTAMP, types.TIMESTAMP_NTZ)
@@ -53,11 +57,9 @@ def domain_of(leaf: Leaf, zone: SessionZone) -> Domain | None:
     if isinstance(leaf, BooleanTerm):
         is_boolean = term.type == types.BOOLEAN and not term.casts
         return Domain.points([not leaf.is_negated]) if is_boolean else None
-    if term.type != types.STRING or term.casts:
+    if term.type != types.STRING or term.casts or isinstance(leaf, (HasAny, Exists)):
         return None
-    if isinstance(leaf, StartsWith):
-        return _in_range(prefix_range(leaf.prefix), is_negated=leaf.is_negated)
-    return _like(leaf)
+    return _texts(leaf)
 
 
 def bound_term(operand: Operand) -> BoundTerm:
@@ -65,6 +67,18 @@ def bound_term(operand: Operand) -> BoundTerm:
     if not isinstance(operand, BoundTerm):
         raise TypeError(f"{operand.text} is not bound yet")
     return operand
+
+
+_ELEMENT = Term("element", is_expression=True)
+
+
+def element_of(array: BoundTerm) -> BoundTerm | None:
+    """An element of an array, cast as the array is; None if it is no array, or inside of other calls."""
+    kinds = [call.cast_to.element if call.cast_to else None for call in array.calls]
+    casts = tuple(kind for kind in kinds if kind is not None)
+    if array.type.element is None or array.casts or len(casts) < len(kinds):
+        return None
+    return BoundTerm(_ELEMENT, array.type.element, casts)
 
 
 def _type_of(term: BoundTerm) -> SqlType:
@@ -162,34 +176,19 @@ def _texts_of(term: BoundTerm, texts: list[Literal], zone: SessionZone) -> Domai
     return Domain.points(points)
 
 
-def _like(leaf: Like) -> Domain | None:
-    prefix, rest = prefix_of(leaf.pattern, leaf.escape)
-    if rest == "":
-        return _in_range(Range.equal(prefix), is_negated=leaf.is_negated)
-    if rest is not None and not rest.strip("%"):
-        return _in_range(prefix_range(prefix), is_negated=leaf.is_negated)
-    return None
-
-
-def prefix_of(pattern: str, escape: str) -> tuple[str, str | None]:
-    """What a LIKE pattern begins with, and the rest from its first wildcard on.
-
-    The rest is None for a pattern that Spark refuses: an escape before anything but a wildcard or itself.
-    """
-    prefix: list[str] = []
-    index = 0
-    while index < len(pattern):
-        sign = pattern[index]
-        if sign == escape:
-            index += 1
-            if index == len(pattern) or pattern[index] not in ("%", "_", escape):
-                return "", None
-            sign = pattern[index]
-        elif sign in ("%", "_"):
-            return "".join(prefix), pattern[index:]
-        prefix.append(sign)
-        index += 1
-    return "".join(prefix), ""
+def _texts(leaf: TextLeaf) -> Domain | None:
+    """The texts that are one text, or that begin with one; of other patterns there is no domain."""
+    if isinstance(leaf, Like):
+        signs = like_signs(leaf.pattern, leaf.escape)
+        if signs is not None and not any(is_wildcard for _, is_wildcard in signs):
+            return _in_range(Range.equal("".join(sign for sign, _ in signs)), is_negated=leaf.is_negated)
+    found = text_pattern_of(leaf)
+    if found is None:
+        return None
+    pattern, is_exact = found
+    if not is_exact or any(pattern.pieces) or pattern.end:
+        return None
+    return _in_range(prefix_range(pattern.start), is_negated=leaf.is_negated)
 
 
 def prefix_range(prefix: str) -> Range:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, Protocol
 
+from hudi_index.predicate.semantics.comparison import first_place
 from hudi_index.predicate.semantics.leaf_domains import prefix_range
 from hudi_index.predicate.values.domain import Bound, Domain, Marker, Range, order_of
 from hudi_index.predicate.values.types import STRING
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from hudi_index.predicate.semantics.comparison import Line
     from hudi_index.predicate.values.types import SqlType
 
-__all__ = ["Monotone", "Prefix", "Shifted", "Step", "image_of", "preimage_of"]
+__all__ = ["Monotone", "NoStep", "Prefix", "Shifted", "Step", "image_of", "preimage_of"]
 
 
 class Step(Protocol):
@@ -49,6 +50,13 @@ class Step(Protocol):
     def image(self, domain: Domain) -> Domain:
         """The values of the arguments in a domain, perhaps others."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class NoStep:
+    """A function of which nothing is known that could be of use."""
+
+    reason: str
 
 
 def preimage_of(steps: Sequence[Step], domain: Domain) -> tuple[Domain, bool]:
@@ -130,14 +138,9 @@ class Monotone:
 
     def _first(self, is_reached: Callable[[Any], bool]) -> int:
         """The lowest place whose value is reached, one above the highest if none is."""
-        low, high = self.low, self.high + 1
-        while low < high:
-            middle = (low + high) // 2
-            if is_reached(self.apply(self.line.value_at(middle))):
-                high = middle
-            else:
-                low = middle + 1
-        return low
+        return first_place(
+            self.low, self.high + 1, lambda place: is_reached(self.apply(self.line.value_at(place)))
+        )
 
     def _values_of(self, given: Range) -> Domain:
         first, last = self.line.value_at(self.low), self.line.value_at(self.high)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from hudi_index.predicate.expression import Call
 from hudi_index.predicate.semantics.comparison import line_of
 from hudi_index.predicate.semantics.leaf_domains import prefix_range
-from hudi_index.predicate.semantics.monotonic import Monotone, Shifted, Step
+from hudi_index.predicate.semantics.monotonic import Monotone, NoStep, Shifted, Step
 from hudi_index.predicate.values import types
 from hudi_index.predicate.values.domain import Domain, Range
 from hudi_index.predicate.values.times import SessionZone
@@ -38,7 +38,7 @@ __all__ = [
     "undecided",
 ]
 
-Maker: TypeAlias = Callable[[Call, SqlType, SessionZone], Step | str]
+Maker: TypeAlias = Callable[[Call, SqlType, SessionZone], Step | NoStep]
 
 _UTC = SessionZone("UTC")
 _MOST = timedelta(hours=18)
@@ -98,9 +98,9 @@ def local_of(value: Any, zone: SessionZone) -> datetime:
 TIME_TYPES = (types.DATE, types.TIMESTAMP, types.TIMESTAMP_NTZ)
 
 
-def undecided(call: Call, source: SqlType) -> str:
-    """The reason for no step."""
-    return f"{call} of a value of type {source} is not known to rise with it"
+def undecided(call: Call, source: SqlType) -> NoStep:
+    """No step, for a type that the function is not known for."""
+    return NoStep(f"{call} of a value of type {source} is not known to rise with it")
 
 
 def printed_above(leading: str) -> Callable[[str], Domain]:
@@ -154,16 +154,16 @@ def _parts_of(call: Call, default: str | None = None) -> list[tuple[str, bool]] 
     return _pattern_parts(pattern) if pattern and is_plain else None
 
 
-def _unsorted(call: Call) -> str:
-    return f"{call} with this pattern gives texts that do not sort as time goes"
+def _unsorted(call: Call) -> NoStep:
+    return NoStep(f"{call} with this pattern gives texts that do not sort as time goes")
 
 
-def _date_format(call: Call, source: SqlType, zone: SessionZone) -> Step | str:
+def _date_format(call: Call, source: SqlType, zone: SessionZone) -> Step | NoStep:
     parts = _parts_of(call)
     if parts is None:
         return _unsorted(call)
     if source == types.DATE and not zone.is_fixed:
-        return f"some days of {zone.name} do not begin at midnight"
+        return NoStep(f"some days of {zone.name} do not begin at midnight")
     if source not in (types.DATE, types.TIMESTAMP):
         return undecided(call, source)
     # Years of era: those before the first print like those after it.
@@ -180,7 +180,7 @@ def _date_format(call: Call, source: SqlType, zone: SessionZone) -> Step | str:
     )
 
 
-def _from_unixtime(call: Call, source: SqlType, zone: SessionZone) -> Step | str:
+def _from_unixtime(call: Call, source: SqlType, zone: SessionZone) -> Step | NoStep:
     parts = _parts_of(call, "yyyy-MM-dd HH:mm:ss")
     if parts is None:
         return _unsorted(call)
@@ -205,7 +205,7 @@ def _from_unixtime(call: Call, source: SqlType, zone: SessionZone) -> Step | str
     return step if zone.is_fixed else Shifted(step, int(_MOST.total_seconds()))
 
 
-def _year(call: Call, source: SqlType, zone: SessionZone) -> Step | str:
+def _year(call: Call, source: SqlType, zone: SessionZone) -> Step | NoStep:
     if source not in TIME_TYPES or call.before or call.after:
         return undecided(call, source)
     return in_zone(
@@ -244,11 +244,11 @@ def _time_cut(unit: str) -> Callable[[datetime], datetime] | None:
     return (lambda local: datetime.combine(cut(local.date()), time())) if cut else None
 
 
-def _date_trunc(call: Call, source: SqlType, zone: SessionZone) -> Step | str:
+def _date_trunc(call: Call, source: SqlType, zone: SessionZone) -> Step | NoStep:
     is_unit = len(call.before) == 1 and call.before[0].type == types.STRING and not call.after
     cut = _time_cut(call.before[0].value.upper()) if is_unit else None
     if cut is None or source != types.TIMESTAMP:
-        return undecided(call, source) if cut else f"{call} with this unit is null"
+        return undecided(call, source) if cut else NoStep(f"{call} with this unit is null")
 
     def made(own: SessionZone) -> Step:
         def apply(value: datetime) -> datetime:
@@ -260,11 +260,11 @@ def _date_trunc(call: Call, source: SqlType, zone: SessionZone) -> Step | str:
     return in_zone(source, zone, made, gives_instants=True)
 
 
-def _trunc(call: Call, source: SqlType, _: SessionZone) -> Step | str:
+def _trunc(call: Call, source: SqlType, _: SessionZone) -> Step | NoStep:
     is_unit = len(call.after) == 1 and call.after[0].type == types.STRING and not call.before
     cut = _day_cut(call.after[0].value.upper()) if is_unit else None
     if cut is None or source != types.DATE:
-        return undecided(call, source) if cut else f"{call} with this unit is null"
+        return undecided(call, source) if cut else NoStep(f"{call} with this unit is null")
     line = line_of(source)
     if line is None:
         raise TypeError("dates have places")
@@ -281,7 +281,7 @@ def _trunc(call: Call, source: SqlType, _: SessionZone) -> Step | str:
     )
 
 
-def _days_added(call: Call, source: SqlType, _: SessionZone) -> Step | str:
+def _days_added(call: Call, source: SqlType, _: SessionZone) -> Step | NoStep:
     is_days = len(call.after) == 1 and call.after[0].type.is_integral and not call.before
     line = line_of(types.DATE)
     if not is_days or source != types.DATE or line is None or call.after[0].type == types.LONG:
@@ -289,18 +289,18 @@ def _days_added(call: Call, source: SqlType, _: SessionZone) -> Step | str:
     days: int = call.after[0].value * (-1 if call.name == "DATE_SUB" else 1)
     low, high = max(line.lowest, line.lowest - days), min(line.highest, line.highest - days)
     if low > high:
-        return f"{call} leads beyond the calendar"
+        return NoStep(f"{call} leads beyond the calendar")
     # Days wrap around where 32 bits end.
     step = timedelta(days=days)
     any_day = Domain.not_null()
     return Monotone(source, line, lambda value: value + step, low, high, below=any_day, above=any_day)
 
 
-def from_epoch(source: SqlType, unit: timedelta) -> Monotone | str:
+def from_epoch(source: SqlType, unit: timedelta) -> Monotone | NoStep:
     """The timestamp so many units after 1970."""
     line, times = line_of(source), line_of(types.TIMESTAMP)
     if not source.is_integral or line is None or times is None:
-        return f"a number of type {source} is no count of units since 1970"
+        return NoStep(f"a number of type {source} is no count of units since 1970")
     first, last = (times.value_at(place) for place in (times.lowest, times.highest))
     low = max(line.lowest, -((EPOCH - first) // unit))
     high = min(line.highest, (last - EPOCH) // unit)
@@ -317,7 +317,7 @@ def from_epoch(source: SqlType, unit: timedelta) -> Monotone | str:
 
 
 def _to_epoch(unit: timedelta) -> Maker:
-    def make(call: Call, source: SqlType, _: SessionZone) -> Step | str:
+    def make(call: Call, source: SqlType, _: SessionZone) -> Step | NoStep:
         if source != types.TIMESTAMP or call.before or call.after:
             return undecided(call, source)
         return rising(source, types.LONG, lambda value: (value - EPOCH) // unit)
@@ -325,7 +325,7 @@ def _to_epoch(unit: timedelta) -> Maker:
     return make
 
 
-def _to_whole_seconds(call: Call, source: SqlType, _: SessionZone) -> Step | str:
+def _to_whole_seconds(call: Call, source: SqlType, _: SessionZone) -> Step | NoStep:
     if source != types.TIMESTAMP or call.before or call.after:
         return undecided(call, source)
     # Unlike UNIX_SECONDS it cuts towards 1970.
@@ -339,7 +339,7 @@ def _to_whole_seconds(call: Call, source: SqlType, _: SessionZone) -> Step | str
 
 
 def _of_epoch(unit: timedelta) -> Maker:
-    def make(call: Call, source: SqlType, _: SessionZone) -> Step | str:
+    def make(call: Call, source: SqlType, _: SessionZone) -> Step | NoStep:
         return undecided(call, source) if call.before or call.after else from_epoch(source, unit)
 
     return make

@@ -15,7 +15,7 @@ from sqlglot import Token, TokenType
 from hudi_index.predicate.expression import CAST, Call
 from hudi_index.predicate.sql.canonical import without_outer_brackets
 from hudi_index.predicate.sql.operands import CASTING_FUNCTIONS, Operands, split_arguments
-from hudi_index.predicate.sql.tokens import is_name, raw_of, tokens_of
+from hudi_index.predicate.sql.tokens import BRACKETS, depth_of, is_name, raw_of, tokens_of
 from hudi_index.predicate.values.times import SessionZone
 from hudi_index.predicate.values.types import DATE, parse_type
 
@@ -36,18 +36,12 @@ _NO_ZONE = SessionZone("UTC")
 @lru_cache(maxsize=4096)
 def outer_call(text: str) -> tuple[str, Call] | None:
     """What a canonical text calls last, and the argument's text; None if it is no such call."""
-    tokens = _whole_tokens(without_outer_brackets(tokens_of(text)))
+    tokens = without_outer_brackets(tokens_of(text))
     if len(tokens) < 2:
         return None
     if _is_call(tokens, text):
         return _function(tokens, text)
     return _operation(tokens, text)
-
-
-def _whole_tokens(tokens: Sequence[Token]) -> list[Token]:
-    """Without the tokens that sqlglot adds behind `1L`, all at one place."""
-    starts = [-1, *(token.start for token in tokens)]
-    return [token for token, before in zip(tokens, starts, strict=False) if token.start > before]
 
 
 def _is_call(tokens: Sequence[Token], text: str) -> bool:
@@ -98,7 +92,7 @@ def _operation(tokens: Sequence[Token], text: str) -> tuple[str, Call] | None:
     sums, products = [], []
     for index, token in enumerate(tokens):
         kind = token.token_type
-        depth += (kind in _OPENING) - (kind in _CLOSING)
+        depth += depth_of(token)
         if depth or not index:
             continue
         if kind in _SUMS and tokens[index - 1].token_type not in _OPERATORS:
@@ -118,12 +112,10 @@ def _operation(tokens: Sequence[Token], text: str) -> tuple[str, Call] | None:
 
 def _is_operand(token: Token, text: str) -> bool:
     """Whether a token between operators belongs to a name, a call or a constant."""
-    kinds = (TokenType.DOT, TokenType.NUMBER, TokenType.STRING, *_OPENING, *_CLOSING)
+    kinds = (TokenType.DOT, TokenType.NUMBER, TokenType.STRING, *BRACKETS, *BRACKETS.values())
     return token.token_type in kinds or (is_name(token, text) and token.token_type not in _WORDS)
 
 
-_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)
-_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)
 _OPERATORS = (*_SUMS, *_PRODUCTS)
 _WORDS = (
     *(TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.IN, TokenType.LIKE, TokenType.ILIKE),

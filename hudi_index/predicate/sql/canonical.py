@@ -124,9 +124,6 @@ def with_columns(text: str, resolve: Callable[[tuple[str, ...]], tuple[str, ...]
 def canonical_text(text: str, tokens: Sequence[Token], tree: exp.Expr) -> str:
     """The one spelling of the expression that some tokens of `text` are, and `tree` is of them."""
     names = {node.meta["start"] for node in tree.find_all(exp.Identifier) if "start" in node.meta}
-    # sqlglot makes three tokens of `1L`, all at one place: number, `::`, type.
-    starts = [-1, *(token.start for token in tokens)]
-    tokens = [token for token, before in zip(tokens, starts, strict=False) if token.start > before]
     spelled = [_spelled(text, tokens, index, names) for index in range(len(tokens))]
     pieces = [spelled[0]]
     for index in range(1, len(tokens)):

@@ -19,8 +19,10 @@ from hudi_index.predicate.expression import (
     IsNull,
     IsTrue,
     Like,
+    Matches,
     Not,
     Operator,
+    RLike,
     StartsWith,
     Unknown,
 )
@@ -108,7 +110,7 @@ class Conditions:
         if isinstance(value, Not):
             return self.is_null(value.child, tokens)
         # Null exactly where their term is.
-        if isinstance(value, (StartsWith, BooleanTerm)):
+        if isinstance(value, (StartsWith, Matches, RLike, BooleanTerm)):
             return IsNull(value.term)
         return self._operands.unknown(tokens, "it asks whether a condition is null", value)
 
@@ -129,6 +131,16 @@ class Conditions:
         if not is_text or not escape.value or len(escape.value) != 1:
             return self._operands.unknown(tokens, "its pattern is no text", left)
         return Like(left, pattern.value, escape.value)
+
+    def rlike(self, left: Value, regex: Value, tokens: Sequence[Token]) -> Expression:
+        """`left RLIKE regex`."""
+        if not isinstance(left, Term) or not isinstance(regex, Literal):
+            return self._operands.unknown(tokens, "its pattern is no constant", left, regex)
+        if regex.value is None:
+            return NULL
+        if regex.type != types.STRING:
+            return self._operands.unknown(tokens, "its pattern is no text", left)
+        return RLike(left, regex.value)
 
 
 def _is_column(value: Value) -> TypeGuard[Term]:

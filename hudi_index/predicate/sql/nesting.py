@@ -14,19 +14,14 @@ from sqlglot import Token, TokenType
 from hudi_index.errors import DdlSyntaxError
 from hudi_index.predicate.sql.canonical import OPERATOR_WORDS
 from hudi_index.predicate.sql.operands import QUERIES
-from hudi_index.predicate.sql.tokens import is_name
+from hudi_index.predicate.sql.tokens import BRACKETS, is_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["Brackets"]
 
-_OPENING = {
-    TokenType.L_PAREN: TokenType.R_PAREN,
-    TokenType.L_BRACKET: TokenType.R_BRACKET,
-    TokenType.L_BRACE: TokenType.R_BRACE,
-    TokenType.CASE: TokenType.END,
-}
+_OPENING = {**BRACKETS, TokenType.CASE: TokenType.END}
 _CLOSING = {closing: opening for opening, closing in _OPENING.items()}
 _LISTS = (TokenType.IN, TokenType.ANY, TokenType.ALL, TokenType.SOME)
 

@@ -14,22 +14,36 @@ from typing import TYPE_CHECKING, TypeAlias
 from sqlglot import Token, TokenType, exp
 
 from hudi_index.errors import DdlSyntaxError
-from hudi_index.predicate.expression import Compare, Expression, IsNull, Operator, StartsWith, Unknown
+from hudi_index.predicate.expression import (
+    NULL,
+    Compare,
+    Exists,
+    Expression,
+    HasAny,
+    IsNull,
+    Like,
+    Matches,
+    Operator,
+    RLike,
+    StartsWith,
+    Unknown,
+)
 from hudi_index.predicate.sql.canonical import (
     canonical_text,
     columns_of,
     parsed_expression,
     without_outer_brackets,
 )
-from hudi_index.predicate.sql.tokens import is_name, quoted_name, raw_of, tokens_of
+from hudi_index.predicate.sql.strings import string_value
+from hudi_index.predicate.sql.tokens import depth_of, is_name, quoted_name, raw_of, tokens_of
 from hudi_index.predicate.values import types
 from hudi_index.predicate.values.casts import Literal, cast_literal
-from hudi_index.predicate.values.condition import Term
+from hudi_index.predicate.values.condition import Term, TextPattern
 from hudi_index.predicate.values.numbers import number_literal
 from hudi_index.predicate.values.types import parse_type
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from hudi_index.predicate.values.times import SessionZone
 
@@ -69,8 +83,17 @@ _WORDS = {"TRUE": (True, types.BOOLEAN), "FALSE": (False, types.BOOLEAN), "NULL"
 class Operands:
     """Reads operands out of one text."""
 
-    def __init__(self, text: str, zone: SessionZone) -> None:
-        self._text, self._zone = text, zone
+    def __init__(
+        self, text: str, zone: SessionZone, read_condition: Callable[[str], Expression] | None = None
+    ) -> None:
+        """What stands in a text.
+
+        Args:
+            text: The whole of it.
+            zone: The session's time zone.
+            read_condition: Reads what stands behind the arrow of a lambda; without it none is read.
+        """
+        self._text, self._zone, self._read_condition = text, zone, read_condition
         self._seen: dict[str, Value] = {}
 
     def value(self, tokens: Sequence[Token]) -> Value:
@@ -134,7 +157,7 @@ class Operands:
             is_hex = re.fullmatch("(?:[0-9A-Fa-f]{2})*", digits)
             return Literal(bytes.fromhex(digits), types.BINARY) if is_hex else None
         if token.token_type in (TokenType.STRING, TokenType.RAW_STRING):
-            value = _string_value(raw_of(token, self._text))
+            value = string_value(raw_of(token, self._text))
             return None if value is None else Literal(value, types.STRING)
         return None
 
@@ -202,21 +225,65 @@ class Operands:
         if not _is_call(tokens, self._text):
             return None
         name, arguments = tokens[0].text.lower(), split_arguments(tokens[2:-1])
+        if not all(arguments):
+            return None
+        if name in _CONDITIONS_OF_ARRAYS and len(arguments) == 2:
+            return self._array_condition(name, arguments)
         if name not in _CONDITIONS:
             return None
-        values = [self.value(argument) for argument in arguments if argument]
-        if not values or len(values) < len(arguments) or not isinstance(values[0], Term):
-            return None
+        values = [self.value(argument) for argument in arguments]
         term = values[0]
-        if len(values) == 1 and name in ("isnull", "isnotnull"):
-            return IsNull(term, is_negated=name == "isnotnull")
-        if len(values) == 1 and name == "isnan":
-            return Compare(Operator.SAME, term, Literal(math.nan, types.DOUBLE))
-        if len(values) == 2 and name == "startswith":
-            prefix = values[1]
-            if isinstance(prefix, Literal) and prefix.type == types.STRING and prefix.value is not None:
-                return StartsWith(term, prefix.value)
-        return None
+        if not isinstance(term, Term):
+            return None
+        if len(values) == 1:
+            return _CONDITIONS_OF_ONE[name](term) if name in _CONDITIONS_OF_ONE else None
+        if len(values) > 2 or name not in _CONDITIONS_OF_TEXT or not isinstance(values[1], Literal):
+            return None
+        text = values[1]
+        if text.value is None:
+            return NULL
+        return _CONDITIONS_OF_TEXT[name](term, text.value) if text.type == types.STRING else None
+
+    def _array_condition(self, name: str, arguments: list[Sequence[Token]]) -> Expression | None:
+        one, other = arguments
+        if name == "exists":
+            return self._exists(one, other)
+        if name == "arrays_overlap" and self._array_literal(other) is None:
+            one, other = other, one
+        term = self.value(one)
+        if not isinstance(term, Term):
+            return None
+        if name == "arrays_overlap":
+            literals = self._array_literal(other)
+            return None if literals is None else HasAny(term, literals, is_overlap=True)
+        literal = self.literal(other)
+        if literal is None:
+            return None
+        return NULL if literal.value is None else HasAny(term, (literal,))
+
+    def _array_literal(self, tokens: Sequence[Token]) -> tuple[Literal, ...] | None:
+        """What is not null in `array(literals)`, all of one type; None if the tokens are no such array."""
+        if not _is_call(tokens, self._text) or tokens[0].text.lower() != "array":
+            return None
+        parts = split_arguments(tokens[2:-1]) if len(tokens) > 3 else []
+        found = [self.literal(part) for part in parts]
+        literals = [each for each in found if each is not None]
+        kinds = {each.type for each in literals if each.type != types.NULL}
+        if len(literals) < len(found) or len(kinds) > 1:
+            return None
+        return tuple(dict.fromkeys(each for each in literals if each.value is not None))
+
+    def _exists(self, array: Sequence[Token], function: Sequence[Token]) -> Expression | None:
+        """`exists(array, x -> condition)`."""
+        arrows = [index for index, token in enumerate(function) if token.token_type == TokenType.ARROW]
+        names = without_outer_brackets(function[: arrows[0]]) if arrows else ()
+        body = function[arrows[0] + 1 :] if arrows else ()
+        if self._read_condition is None or len(names) != 1 or not body:
+            return None
+        term, name = self.value(array), names[0].text
+        if not isinstance(term, Term) or not is_name(names[0], self._text) or not _PLAIN.fullmatch(name):
+            return None
+        return Exists(term, Term(name), self._read_condition(self.source(body)))
 
     def _expression(self, tokens: Sequence[Token], source: str) -> Value:
         own: Sequence[Token] = tokens_of(source)
@@ -240,7 +307,22 @@ class Operands:
 
 QUERIES = (TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.FROM)
 _PLAIN = re.compile(r"[^\W\d]\w*")
-_CONDITIONS = ("isnull", "isnotnull", "isnan", "startswith")
+_CONDITIONS_OF_ONE: dict[str, Callable[[Term], Expression]] = {
+    "isnull": IsNull,
+    "isnotnull": lambda term: IsNull(term, is_negated=True),
+    "isnan": lambda term: Compare(Operator.SAME, term, Literal(math.nan, types.DOUBLE)),
+}
+_CONDITIONS_OF_TEXT: dict[str, Callable[[Term, str], Expression]] = {
+    "startswith": StartsWith,
+    "endswith": lambda term, text: Matches(term, TextPattern(end=text)),
+    "contains": lambda term, text: Matches(term, TextPattern(pieces=(text,) if text else ())),
+    "like": Like,
+    "rlike": RLike,
+    "regexp": RLike,
+    "regexp_like": RLike,
+}
+_CONDITIONS_OF_ARRAYS = ("array_contains", "arrays_overlap", "exists")
+_CONDITIONS = (*_CONDITIONS_OF_ONE, *_CONDITIONS_OF_TEXT)
 _ARITHMETIC = (TokenType.PLUS, TokenType.DASH, TokenType.STAR)
 
 
@@ -264,15 +346,11 @@ def split_arguments(tokens: Sequence[Token]) -> list[Sequence[Token]]:
     """What stands between the commas outside of all brackets."""
     parts, depth, start = [], 0, 0
     for index, token in enumerate(tokens):
-        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        depth += depth_of(token)
         if depth == 0 and token.token_type == TokenType.COMMA:
             parts.append(tokens[start:index])
             start = index + 1
     return [*parts, tokens[start:]]
-
-
-_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
-_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 
 
 def _is_call(tokens: Sequence[Token], text: str) -> bool:
@@ -293,27 +371,3 @@ def _around(tokens: Sequence[Token], kind: TokenType) -> tuple[Sequence[Token], 
         if tokens[index].token_type == kind:
             return tokens[:index], tokens[index + 1 :]
     return tokens, ()
-
-
-_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([01][0-7][0-7])|(.))", re.DOTALL)
-_ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
-
-
-def _string_value(raw: str) -> str | None:
-    """The text a string literal stands for; None if Spark's reading isn't certain."""
-    if raw[0] in "rR":
-        return raw[2:-1]
-    body = raw[1:-1]
-    if raw[0] in body.replace("\\" + raw[0], ""):
-        return None
-    try:
-        value = _ESCAPE.sub(_unescaped, body)
-    except (ValueError, OverflowError):
-        return None
-    return None if re.search("[\ud800-\udfff]", value) else value
-
-
-def _unescaped(found: re.Match[str]) -> str:
-    if code := found[1] or found[2]:
-        return chr(int(code, 16))
-    return chr(int(found[3], 8)) if found[3] else _ESCAPED.get(found[4], found[4])

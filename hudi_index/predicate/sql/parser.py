@@ -45,21 +45,15 @@ def parse_predicate(text: str, *, time_zone: str | SessionZone = "UTC") -> Expre
         PredicateSyntaxError: if it does not parse.
     """
     try:
-        tokens = _numbers_whole(tokens_of(text))
-        return _Reader(text, tokens, SessionZone.of(time_zone)).read()
+        return _read(text, SessionZone.of(time_zone))
     except DdlSyntaxError as error:
         raise PredicateSyntaxError(
             text=error.text, position=error.position, expected=error.expected
         ) from None
 
 
-def _numbers_whole(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens with `1L` as one: sqlglot makes three of it, all at one place."""
-    whole: list[Token] = []
-    for token in tokens:
-        if not whole or token.start > whole[-1].start:
-            whole.append(token)
-    return whole
+def _read(text: str, zone: SessionZone) -> Expression:
+    return _Reader(text, tokens_of(text), zone).read()
 
 
 @dataclass(slots=True)
@@ -88,6 +82,7 @@ _COMPARISONS = {
     TokenType.NULLSAFE_EQ: Operator.SAME,
 }
 _MATCHING = (TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE)
+_SEVERAL = (TokenType.ANY, TokenType.ALL, TokenType.SOME)
 _SUFFIXES = (TokenType.IN, TokenType.BETWEEN, TokenType.IS, *_MATCHING)
 _VALUE_ENDS = frozenset(
     (
@@ -106,7 +101,7 @@ _VALUE_ENDS = frozenset(
 class _Reader:
     def __init__(self, text: str, tokens: list[Token], zone: SessionZone) -> None:
         self._text, self._tokens = text, tokens
-        self._operands = Operands(text, zone)
+        self._operands = Operands(text, zone, lambda body: _read(body, zone))
         self._conditions = Conditions(self._operands)
         self._brackets = Brackets(text, tokens)
         self._closing = self._brackets.closing
@@ -239,6 +234,11 @@ class _Reader:
             return left
         suffix = self._kind()
         self._at += 1
+        if suffix in _MATCHING and self._kind() in _SEVERAL:
+            found = self._any_pattern(
+                self._plain(left), start, is_plain=suffix == TokenType.LIKE and not is_negated
+            )
+            return _Part(found, left.depth + 2)
         found = self._suffixed(self._plain(left), suffix, start)
         return _Part(Not.of(found) if is_negated else found, left.depth + 2)
 
@@ -265,16 +265,25 @@ class _Reader:
                     self._conditions.compared(left, Operator.AT_MOST, high, since),
                 ]
             )
-        if self._kind() in (TokenType.ANY, TokenType.ALL, TokenType.SOME):
-            self._value()
-            return self._operands.unknown(self._since(start), "it has several patterns", left)
         pattern = self._plain(self._value())
         escape: Value = Literal("\\", types.STRING)
         if self._accept(TokenType.ESCAPE):
             escape = self._plain(self._value())
-        if suffix != TokenType.LIKE:
-            return self._operands.unknown(self._since(start), "no index knows regular expressions", left)
+        if suffix == TokenType.RLIKE:
+            return self._conditions.rlike(left, pattern, self._since(start))
+        if suffix == TokenType.ILIKE:
+            return self._operands.unknown(self._since(start), "no index knows of upper and lower case", left)
         return self._conditions.like(left, pattern, escape, self._since(start))
+
+    def _any_pattern(self, left: Value, start: int, *, is_plain: bool) -> Expression:
+        """`LIKE ANY (…)`, `LIKE ALL (…)`; NOT LIKE ANY is no negation of LIKE ANY."""
+        connective = And if self._kind() == TokenType.ALL else Or
+        self._at += 1
+        patterns, since = self._list(), self._since(start)
+        if not is_plain:
+            return self._operands.unknown(since, "it has several patterns", left)
+        escape = Literal("\\", types.STRING)
+        return connective.of(self._conditions.like(left, each, escape, since) for each in patterns)
 
     def _is(self, left: Value, start: int) -> Expression:
         is_negated = self._accept(TokenType.NOT)
@@ -295,19 +304,26 @@ class _Reader:
 
     def _in(self, left: Value, start: int) -> Expression:
         opened = self._at
+        if self._kind() == TokenType.L_PAREN and self._tokens[opened + 1].token_type in QUERIES:
+            self._at = self._closing[opened] + 1
+            return self._operands.unknown(self._since(start), "it holds a subquery", left)
+        items = self._list()
+        return self._conditions.in_list(left, items, self._since(start))
+
+    def _list(self) -> list[Value]:
+        """The values between the commas of the brackets here."""
+        opened = self._at
         if self._kind() != TokenType.L_PAREN or self._closing[opened] == opened + 1:
             raise self._refusal(self._position(), "a list of values in brackets")
         self._at = self._closing[opened] + 1
         items: list[Value] = []
-        if self._tokens[opened + 1].token_type in QUERIES:
-            return self._operands.unknown(self._since(start), "it holds a subquery", left)
         first = index = opened + 1
         while index < self._at:
             if self._tokens[index].token_type == TokenType.COMMA or index == self._at - 1:
                 items.append(self._item(first, index))
                 first = index + 1
             index = self._closing.get(index, index) + 1
-        return self._conditions.in_list(left, items, self._since(start))
+        return items
 
     def _item(self, start: int, end: int) -> Value:
         if start == end:
@@ -324,7 +340,8 @@ class _Reader:
         start, height = self._at, 0
         while self._at < self._end:
             kind = self._tokens[self._at].token_type
-            if kind in _VALUE_ENDS and not self._brackets.is_field(self._at):
+            is_function = self._at == start and kind in _MATCHING and self._kind(1) == TokenType.L_PAREN
+            if kind in _VALUE_ENDS and not is_function and not self._brackets.is_field(self._at):
                 break
             height = max(height, self._brackets.heights.get(self._at, 0))
             self._at = self._closing.get(self._at, self._at) + 1

@@ -20,10 +20,17 @@ from hudi_index.errors import DdlSyntaxError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Cursor", "is_name", "is_word", "quoted_name", "raw_of", "tokens_of"]
+__all__ = ["BRACKETS", "Cursor", "depth_of", "is_name", "is_word", "quoted_name", "raw_of", "tokens_of"]
 
 _OPENERS = re.compile(r"(\b[xXrR])?['\"]|`|/\*|\{#")
 _MAX_TRIES = 64
+BRACKETS = {
+    TokenType.L_PAREN: TokenType.R_PAREN,
+    TokenType.L_BRACKET: TokenType.R_BRACKET,
+    TokenType.L_BRACE: TokenType.R_BRACE,
+}
+"""Closing brackets by those that they close."""
+_CLOSING = frozenset(BRACKETS.values())
 
 
 class _Tokenizer(Spark.Tokenizer):
@@ -32,7 +39,7 @@ class _Tokenizer(Spark.Tokenizer):
 
 
 def tokens_of(text: str) -> list[Token]:
-    """The tokens of a text, comments left out.
+    """The tokens of a text, comments left out, `1L` as one: sqlglot makes three of it, all at one place.
 
     Raises:
         DdlSyntaxError: if a string, a quoted name or a comment does not end.
@@ -41,7 +48,9 @@ def tokens_of(text: str) -> list[Token]:
         raise DdlSyntaxError(text=text, position=half.start(), expected="a character, not half of one")
     tokenizer = _Tokenizer(dialect=Spark())
     try:
-        return tokenizer.tokenize(text)
+        tokens = tokenizer.tokenize(text)
+        starts = [-1, *(token.start for token in tokens)]
+        return [token for token, before in zip(tokens, starts, strict=False) if token.start > before]
     except TokenError:
         found = tokenizer.tokens
     position = _open_end(text, found[-1].end + 1 if found else 0)
@@ -62,6 +71,11 @@ def _open_end(text: str, start: int) -> int:
             continue
         position = opener.start()
     return position
+
+
+def depth_of(token: Token) -> int:
+    """How many brackets a token opens; -1 if it closes one."""
+    return (token.token_type in BRACKETS) - (token.token_type in _CLOSING)
 
 
 def raw_of(token: Token, text: str) -> str:
@@ -160,9 +174,5 @@ class Cursor:
             self.index += 1
             if is_end and token.token_type == TokenType.R_PAREN:
                 return items
-            depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+            depth += depth_of(token)
         raise self.error("')'")
-
-
-_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
-_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)

@@ -1,7 +1,8 @@
 """Spark SQL's types, as far as predicates tell them apart, and the columns of a table by type.
 
 A type is a frozen value with the text Spark gives it (`decimal(10,2)`, `struct<a:int,b:string>`). What has no
-order that a domain could use (arrays, maps, intervals, variants) is `other`, with its text kept.
+order that a domain could use (maps, intervals, variants) is `other`, with its text kept; arrays have none
+either, but elements.
 Invariant: `parse_type(str(type)) == type`.
 """
 
@@ -34,6 +35,7 @@ __all__ = [
     "Column",
     "Schema",
     "SqlType",
+    "array",
     "decimal",
     "parse_type",
     "struct",
@@ -45,13 +47,15 @@ class SqlType:
     """One Spark SQL type."""
 
     name: str
-    """Spark's own word: `bigint`, `string`, `decimal`, `struct`, or `other`."""
+    """Spark's own word: `bigint`, `string`, `decimal`, `struct`, `array`, or `other`."""
     precision: int = 0
     scale: int = 0
     fields: tuple[tuple[str, SqlType], ...] = ()
     """Of a struct."""
     text: str = ""
     """Of an `other`."""
+    element: SqlType | None = None
+    """Of an array."""
 
     def __str__(self) -> str:
         if self.name == "decimal":
@@ -59,6 +63,8 @@ class SqlType:
         if self.name == "struct":
             inner = ",".join(f"{_field_name(name)}:{kind}" for name, kind in self.fields)
             return f"struct<{inner}>"
+        if self.element is not None:
+            return f"array<{self.element}>"
         return self.text or self.name
 
     @property
@@ -84,7 +90,7 @@ class SqlType:
     @property
     def is_ordered(self) -> bool:
         """Whether its values have one order that a domain can use."""
-        return self.name not in ("struct", "other", "void")
+        return self.name not in ("array", "struct", "other", "void")
 
     def holds(self, value: object) -> bool:
         """Whether a Python value can be one of this type."""
@@ -130,6 +136,11 @@ def decimal(precision: int, scale: int) -> SqlType:
     return SqlType("decimal", precision, scale)
 
 
+def array(element: SqlType) -> SqlType:
+    """The type of arrays of such elements."""
+    return SqlType("array", element=element)
+
+
 def struct(fields: Mapping[str, SqlType]) -> SqlType:
     """The type of rows with these fields."""
     return SqlType("struct", fields=tuple(fields.items()))
@@ -157,6 +168,7 @@ _PLAIN = {
     "timestamp_ntz": TIMESTAMP_NTZ,
 }
 _DECIMAL = re.compile(r"(?:decimal|dec|numeric)(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?", re.IGNORECASE)
+_ARRAY = re.compile(r"array\s*<\s*(\S|\S.*\S)\s*>", re.IGNORECASE | re.DOTALL)
 _FIELD = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^:\s]+))\s*:\s*(.*?)(?:\s+not\s+null)?\s*", re.I | re.S)
 _MAX_DEPTH = 50
 
@@ -174,6 +186,8 @@ def _parsed(text: str, depth: int) -> SqlType:
         precision, scale = int(found[1] or 10), int(found[2] or 0)
         if 1 <= precision <= 38 and scale <= precision:
             return decimal(precision, scale)
+    if depth and (found := _ARRAY.fullmatch(text)):
+        return array(_parsed(found[1], depth - 1))
     if depth and text.lower().startswith("struct<") and text.endswith(">"):
         fields = [_FIELD.fullmatch(part) for part in _split(text[7:-1])]
         if all(fields):
@@ -250,7 +264,7 @@ class Schema:
             return None
         spelled, kind = [names[0]], self.columns[names[0]]
         for part in parts[1:]:
-            if kind.name == "other":
+            if kind.name in ("array", "other"):
                 return Column((*spelled, part), SqlType("other", text=str(kind)))
             inner = [each for each in kind.fields if each[0].lower() == part.lower()]
             if len(inner) != 1:

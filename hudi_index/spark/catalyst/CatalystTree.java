@@ -30,6 +30,7 @@ import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.expressions.RuntimeReplaceable;
 import org.apache.spark.sql.catalyst.expressions.TimeZoneAwareExpression;
 import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression;
+import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SQLConf$;
 import org.apache.spark.sql.types.AbstractDataType;
@@ -54,7 +55,7 @@ import scala.collection.Seq;
  *
  * <pre>
  *   {"column": ["a", "b"], "type": T}              field b of column a
- *   {"literal": value, "type": T}                  the internal value: micros, days, unscaled digits, bits
+ *   {"literal": value, "type": T}                  the internal value: micros, days, unscaled digits, bits; a list
  *   {"class": C, "type": T, "args": [...]}         every constructor parameter, in order
  *   {"opaque": C}                                  a function of somebody's own, or a parameter of no known kind
  * </pre>
@@ -245,6 +246,9 @@ public final class CatalystTree {
     if (parameter instanceof Character) {
       return parameter.toString();
     }
+    if (parameter instanceof UTF8String) {
+      return internal(parameter, null);
+    }
     if (parameter instanceof Expression) {
       return node((Expression) parameter, depth + 1);
     }
@@ -419,6 +423,15 @@ public final class CatalystTree {
       } catch (ArithmeticException error) {
         return UNKNOWN;
       }
+    }
+    if (value instanceof ArrayData && kind instanceof ArrayType) {
+      ArrayData elements = (ArrayData) value;
+      DataType type = ((ArrayType) kind).elementType();
+      List found = new ArrayList();
+      for (int i = 0; i < elements.numElements(); i++) {
+        found.add(elements.isNullAt(i) ? null : internal(elements.get(i, type), type));
+      }
+      return found.contains(UNKNOWN) ? UNKNOWN : found;
     }
     if (value instanceof byte[] && kind instanceof BinaryType) {
       return Base64.getEncoder().encodeToString((byte[]) value);

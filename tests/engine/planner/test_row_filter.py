@@ -13,9 +13,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_index.errors import UnsupportedPredicateError
-from hudi_index.predicate import Bound, Domain, Marker, Range, Schema, bind, parse_predicate
-from hudi_index.scan.membership import holds
+from hudi_index.predicate import (
+    Bound,
+    Constraint,
+    Domain,
+    HasElement,
+    Marker,
+    Range,
+    Schema,
+    Term,
+    TextPattern,
+    bind,
+    parse_predicate,
+)
+from hudi_index.scan.membership import holds, meets
 from hudi_index.scan.row_filter import row_filter_of
+from hudi_index.scan.texts import is_valid_regex, matches_pattern, regex_of_pattern
 
 TIMES = [
     datetime(1, 1, 1, tzinfo=timezone.utc),
@@ -81,6 +94,90 @@ def test_like_reads_characters_as_spark_does(predicate: str, expected: list[str 
     assert _passing(predicate, {"s": ["a\nb", "a%b", "𝄞", "", "A.c", None]}, "s") == expected
 
 
+@pytest.mark.parametrize(
+    ("predicate", "expected"),
+    [
+        ("s LIKE 'a%b'", ["a\nb", "a%b"]),
+        ("s LIKE '%b%' AND s LIKE 'a%'", ["a\nb", "a%b"]),
+        ("contains(s, '%')", ["a%b"]),
+        ("NOT contains(s, '')", []),
+        ("NOT endswith(s, 'b')", ["𝄞", "", "A.c"]),
+        ("s RLIKE 'a.b'", ["a%b"]),
+        ("s RLIKE 'a[^x]b'", ["a\nb", "a%b"]),
+        (r"s RLIKE 'a\\Wb|𝄞'", ["a\nb", "a%b", "𝄞"]),
+        (r"s RLIKE '^\\w[.]'", ["A.c"]),
+        ("s NOT RLIKE 'a'", ["𝄞", "", "A.c"]),
+        ("s RLIKE ''", ["a\nb", "a%b", "𝄞", "", "A.c"]),
+        ("s LIKE ANY ('%b', 'A%')", ["a\nb", "a%b", "A.c"]),
+        ("s LIKE ALL ('%b', '%\\%%')", ["a%b"]),
+    ],
+)
+def test_patterns_are_met_as_spark_says(predicate: str, expected: list[str | None]) -> None:
+    assert _passing(predicate, {"s": ["a\nb", "a%b", "𝄞", "", "A.c", None]}, "s") == expected
+
+
+def test_pattern_too_large_for_re2_is_met_all_the_same() -> None:
+    long = "é" * 400_000
+    pattern = TextPattern("a", (long,), "b")
+    texts = pa.array([f"a{long}b", f"ax{long}yb", f"a{long}", None])
+    assert not is_valid_regex(regex_of_pattern(pattern))
+    assert matches_pattern("s", texts, pattern).to_pylist() == [True, True, False, False]
+
+
+LISTS: list[list[float | None] | None] = [
+    [1.0, None],
+    [],
+    None,
+    [-0.0, 1.0],
+    [math.nan, 2.0],
+    [None],
+    [3.0, 3.0],
+]
+
+
+@pytest.mark.parametrize("arrow", [pa.list_(pa.float64()), pa.large_list(pa.float32())])
+@pytest.mark.parametrize(
+    ("predicate", "expected"),
+    [
+        ("array_contains(xs, 1)", [0, 3]),
+        ("array_contains(xs, 0.0D)", [3]),
+        ("array_contains(xs, double('NaN'))", [4]),
+        ("arrays_overlap(array(1D, 3D), xs)", [0, 3, 6]),
+        ("exists(xs, x -> x IS NULL)", [0, 5]),
+        ("exists(xs, x -> x >= 3 OR x < 0.5D)", [3, 4, 6]),
+        ("exists(xs, x -> true)", [0, 3, 4, 5, 6]),
+        ("exists(xs, x -> x > 0) IS NOT TRUE", [1, 2, 5]),
+        ("xs IS NULL", [2]),
+        ("xs IS NOT NULL AND array_contains(xs, 2)", [4]),
+        ("array_contains(xs, CAST(NULL AS DOUBLE))", []),
+    ],
+)
+def test_arrays_have_an_element_as_spark_says(
+    predicate: str, expected: list[int], arrow: pa.DataType
+) -> None:
+    schema = Schema.parse({"xs": "array<double>"})
+    rows = row_filter_of(bind(parse_predicate(predicate), schema), time_zone="UTC")
+    # A slice, whose elements begin somewhere in the middle.
+    lists = pa.array([[1.0], *LISTS, [1.0]], arrow).slice(1, len(LISTS))
+    mask = rows.mask(lambda _: lists, len(lists))
+    assert [place for place, is_met in enumerate(mask.to_pylist()) if is_met] == expected
+
+
+def test_elements_under_a_null_list_belong_to_none() -> None:
+    lists = pa.ListArray.from_arrays(
+        pa.array([0, 1, 2, 3], pa.int32()), pa.array([1, 7, 1]), mask=pa.array([False, True, False])
+    )
+    found = Constraint(Term("xs"), HasElement(Domain.points([7])))
+    assert meets(found, lists).to_pylist() == [False, False, False]
+    found = Constraint(Term("xs"), HasElement(Domain.points([1])))
+    assert meets(found, lists).to_pylist() == [True, False, True]
+
+
+def test_part_that_decides_alone_needs_no_other() -> None:
+    assert _passing("hour(s) = 1 AND n = 1 AND n = 2", {"n": [1], "s": ["a"]}) == []
+    assert _passing("hour(s) = 1 OR n = 1 OR true", {"n": [1], "s": ["a"]}) == [1]
+
+
 def test_text_that_is_none_is_refused_by_like_rather_than_guessed_at() -> None:
     broken = pa.array([b"\xff"]).view(pa.string())
     with pytest.raises(UnsupportedPredicateError, match="no valid text"):
@@ -114,8 +211,12 @@ def test_columns_compare_with_each_other_as_spark_does(operator: str, expected: 
     [
         "upper(s) = 'A'",
         "n + 1 = 2",
-        "s RLIKE 'a'",
+        "s RLIKE 'a$'",
+        "s RLIKE '(?i)a'",
+        "s NOT RLIKE '(a{150}){150}'",
         "s = n",
+        "NOT array_contains(xs, 1)",
+        "arrays_overlap(fs, array(0D))",
         "s LIKE 'a\\\\b'",
         "n = 1 OR hour(s) = 1",
         "s > 1",
@@ -127,7 +228,15 @@ def test_what_is_not_certain_is_refused(predicate: str) -> None:
 
 
 def _filter(predicate: str) -> Any:
-    schema = Schema.parse({"n": "int", "s": "string", "f": "float", "d": "double"})
+    columns = {
+        "n": "int",
+        "s": "string",
+        "f": "float",
+        "d": "double",
+        "xs": "array<int>",
+        "fs": "array<double>",
+    }
+    schema = Schema.parse(columns)
     return row_filter_of(bind(parse_predicate(predicate), schema), time_zone="UTC")
 
 

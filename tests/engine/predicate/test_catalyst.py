@@ -95,8 +95,10 @@ def test_literal_on_the_left_mirrors_the_comparison() -> None:
     "part",
     [
         {"opaque": "org.apache.spark.sql.catalyst.expressions.ScalaUDF"},
-        node("Contains", S, literal("x", "string")),
-        node("RLike", S, literal("x", "string")),
+        node("Contains", S, column("s", kind="string")),
+        node("RLike", S, literal("(?i)x", "string")),
+        node("RLike", S, literal("x|y", "string")),
+        node("Not", node("Contains", S, literal("x", "string"))),
         node("EqualTo", column("nosuch", kind="int"), literal(1, "int")),
         # Names are the table's own: Spark has given the attributes those.
         node("EqualTo", column("I", kind="int"), literal(1, "int")),

@@ -35,7 +35,7 @@ def test_type_text_is_read_and_written(text: str, kind: t.SqlType | None) -> Non
 
 
 @pytest.mark.parametrize(
-    "text", ["array<int>", "map<string,int>", "interval day", "decimal(50,2)", "struct<a", ""]
+    "text", ["array<>", "array<int", "map<string,int>", "interval day", "decimal(50,2)", "struct<a", ""]
 )
 def test_type_without_an_order_keeps_its_text(text: str) -> None:
     found = parse_type(text)
@@ -76,3 +76,13 @@ def test_column_whose_name_stands_twice_is_not_found() -> None:
 
 def test_paths_name_nested_fields_too() -> None:
     assert SCHEMA.paths() == ("Id", "s", "s.A", "s.b", "s.b.c", "xs")
+
+
+@pytest.mark.parametrize(
+    "text", ["array<int>", "array<decimal(10,2)>", "array<array<string>>", "array<struct<a:int>>"]
+)
+def test_array_knows_the_type_of_its_elements(text: str) -> None:
+    found = parse_type(text)
+    assert (found.name, str(found), found.is_ordered) == ("array", text, False)
+    assert found.element == parse_type(text[6:-1])
+    assert parse_type(f"ARRAY < {text[6:-1]} >") == found
