@@ -172,7 +172,6 @@ class IndexedTable:
             self.plan(predicate, as_of=as_of, time_zone=time_zone),
             columns=columns,
             limit=limit,
-            time_zone=time_zone,
             unfiltered=unfiltered,
             threads=threads,
             report=report,

@@ -121,7 +121,7 @@ def plan(
         tree = calendar.widened(tree_of(condition, time_zone=session.zone))
     with _timed(seconds, "indexes"):
         found = _planned(text, tree, snapshot, Lookups(indexes, snapshot.slices, calendar))
-    return replace(found, condition=rows, unusable=indexes.unusable, seconds=seconds)
+    return replace(found, condition=rows, time_zone=session.zone, unusable=indexes.unusable, seconds=seconds)
 
 
 def _of_columns(parsed: Expression, bound: Expression, schema: Schema) -> Expression:

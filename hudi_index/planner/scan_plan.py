@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from hudi_index.predicate import tree_of
 from hudi_index.predicate.expression import TRUE
 from hudi_index.predicate.values.condition import HasElement, TextPattern
 
@@ -13,9 +15,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from pyroaring import BitMap
 
-    from hudi_index.predicate import Domain
+    from hudi_index.predicate import Domain, Tree
     from hudi_index.predicate.expression import Expression
     from hudi_index.predicate.values.condition import Condition
+    from hudi_index.predicate.values.times import SessionZone
     from hudi_index.table import FileGroupId, FileSlice, Snapshot
 
 __all__ = ["Answer", "ScanPlan", "condition_text"]
@@ -63,10 +66,17 @@ class ScanPlan:
     """Parts of the predicate that no index could be asked about."""
     condition: Expression = TRUE
     """The predicate over the table's own columns."""
+    time_zone: str | SessionZone = "UTC"
+    """That of the predicate's local times."""
     rows: dict[FileGroupId, BitMap] = field(default_factory=dict)
     """Of slices that are read, where bitmaps know them: the positions of the rows that may match."""
     seconds: dict[str, float] = field(default_factory=dict)
     """How long each phase took."""
+
+    @cached_property
+    def tree(self) -> Tree:
+        """What the predicate asks of the table's own columns."""
+        return tree_of(self.condition, time_zone=self.time_zone)
 
     @property
     def total(self) -> int:

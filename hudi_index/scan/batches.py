@@ -30,7 +30,6 @@ from hudi_index.errors import (
     UnsupportedTableError,
     WrongTypeError,
 )
-from hudi_index.predicate import Tree, tree_of
 from hudi_index.predicate.expression import TRUE
 from hudi_index.scan.row_filter import RowFilter, row_filter_of
 from hudi_index.scan.row_groups import BaseFileRows
@@ -42,7 +41,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from concurrent.futures import Future
 
-    from hudi_index.planner.plan import ScanPlan
+    from hudi_index.planner.scan_plan import ScanPlan
+    from hudi_index.predicate import Tree
     from hudi_index.scan.row_groups import RowGroup
     from hudi_index.table import FileSlice
 
@@ -93,7 +93,6 @@ def scan(
     *,
     columns: Sequence[str] | None = None,
     limit: int | None = None,
-    time_zone: str = "UTC",
     unfiltered: bool = False,
     threads: int = 1,
     report: ScanReport | None = None,
@@ -105,7 +104,6 @@ def scan(
         columns: Names, nested ones as `a.b`, which is also what they are called in the result. `*` stands for
             all columns with Hudi's own in front, None for all but Hudi's own.
         limit: Stop after so many rows.
-        time_zone: The one that the plan was made for.
         unfiltered: Give all rows of what is read: a superset of the rows that match, for an engine that
             filters itself. Then no predicate is refused.
         threads: Slices to read at a time; each holds its matching rows in memory until it is their turn.
@@ -121,9 +119,7 @@ def scan(
     if report is not None and not isinstance(report, ScanReport):
         raise WrongTypeError(option="report", value=report, expected="a ScanReport")
     schema = _chosen(plan, columns)
-    # A tree is a superset by itself, so row groups can be ruled out even where rows can't be filtered.
-    tree = tree_of(plan.condition, time_zone=time_zone)
-    rows = row_filter_of(TRUE if unfiltered else plan.condition, time_zone=time_zone)
+    rows = row_filter_of(TRUE if unfiltered else plan.condition, time_zone=plan.time_zone)
     _refuse_slices_for_spark(plan)
     counted = report or ScanReport()
     counted.count(file_groups=plan.total, bytes_total=plan.snapshot.size)
@@ -131,7 +127,8 @@ def scan(
         "a scan of %s reads %d of %d file groups, %d at a time",
         *(plan.snapshot.storage.uri, plan.kept, plan.total, threads),
     )
-    reading = _Reading(plan, schema, tree, rows, counted)
+    # A tree is a superset by itself, so row groups can be ruled out even where rows can't be filtered.
+    reading = _Reading(plan, schema, plan.tree, rows, counted)
     batches = reading.in_turn() if threads == 1 else reading.by_threads(threads)
     return pa.RecordBatchReader.from_batches(schema, _limited(batches, limit, counted))
 

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from hudi_index.predicate import SqlType, Tree
     from hudi_index.predicate.tree import Leaf
+    from hudi_index.predicate.values.times import SessionZone
 
 __all__ = ["RowFilter", "row_filter_of"]
 
@@ -182,7 +183,7 @@ class _Refused:
     parts: tuple[Unknown, ...]
 
 
-def row_filter_of(expression: Expression, *, time_zone: str) -> RowFilter:
+def row_filter_of(expression: Expression, *, time_zone: str | SessionZone) -> RowFilter:
     """The rows for which a bound expression is true.
 
     Raises:
@@ -195,7 +196,7 @@ def row_filter_of(expression: Expression, *, time_zone: str) -> RowFilter:
     return RowFilter(found)
 
 
-def _part_of(expression: Expression, zone: str) -> _Part | _Refused:
+def _part_of(expression: Expression, zone: str | SessionZone) -> _Part | _Refused:
     if isinstance(expression, (And, Or)):
         parts = [_part_of(child, zone) for child in expression.children]
         return _joined(parts, is_all=isinstance(expression, And))
