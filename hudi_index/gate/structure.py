@@ -44,11 +44,11 @@ def _words(text: str) -> frozenset[str]:
 
 _VALUES = _words(
     """
-    Add Alias And Any Between BitwiseAnd BitwiseLeftShift BitwiseNot BitwiseOr BitwiseRightShift BitwiseXor
-    Boolean Bracket Case Cast Column ColumnDef DPipe DataType DataTypeParam Div Dot EQ Escape GT GTE HexString
-    ILike Identifier In IntDiv Interval IntervalSpan Is JSONPath JSONPathKey JSONPathRoot JSONPathSubscript
-    JSONPathWildcard LT LTE Lambda Like Literal Mod Mul NEQ Neg Not Null NullSafeEQ NullSafeNEQ Or Paren
-    PropertyEQ RawString Sub TryCast Tuple Var
+    Add Alias All And Any Between BitwiseAnd BitwiseLeftShift BitwiseNot BitwiseOr BitwiseRightShift
+    BitwiseXor Boolean Bracket Case Cast Column ColumnDef DPipe DataType DataTypeParam Div Dot EQ Escape GT
+    GTE HexString ILike Identifier In IntDiv Interval IntervalSpan Is JSONPath JSONPathKey JSONPathRoot
+    JSONPathSubscript JSONPathWildcard LT LTE Lambda Like Literal Mod Mul NEQ Neg Not Null NullSafeEQ
+    NullSafeNEQ Or Paren PropertyEQ RawString Sub TryCast Tuple Var
     """
 )
 _QUERIES = _words(

@@ -29,6 +29,7 @@ from hudi_index.predicate import (
 from hudi_index.scan.membership import holds, meets
 from hudi_index.scan.row_filter import row_filter_of
 from hudi_index.scan.texts import is_valid_regex, matches_pattern, regex_of_pattern
+from hudi_index.table.types import sql_schema
 
 TIMES = [
     datetime(1, 1, 1, tzinfo=timezone.utc),
@@ -161,6 +162,28 @@ def test_arrays_have_an_element_as_spark_says(
     lists = pa.array([[1.0], *LISTS, [1.0]], arrow).slice(1, len(LISTS))
     mask = rows.mask(lambda _: lists, len(lists))
     assert [place for place, is_met in enumerate(mask.to_pylist()) if is_met] == expected
+
+
+def test_lists_of_a_table_are_arrays_and_what_has_no_type_of_sparks_is_none() -> None:
+    fields: dict[str, pa.DataType] = {
+        "xs": pa.list_(pa.int32()),
+        "large": pa.large_list(pa.decimal128(10, 2)),
+        "nested": pa.list_(pa.list_(pa.string())),
+        "rows": pa.list_(pa.struct({"a": pa.int64()})),
+        "st": pa.struct({"xs": pa.list_(pa.date32())}),
+        "map": pa.map_(pa.string(), pa.int32()),
+        "maps": pa.list_(pa.map_(pa.string(), pa.int32())),
+    }
+    found = {name: str(kind) for name, kind in sql_schema(pa.schema(fields)).columns.items()}
+    assert found == {
+        "xs": "array<int>",
+        "large": "array<decimal(10,2)>",
+        "nested": "array<array<string>>",
+        "rows": "array<struct<a:bigint>>",
+        "st": "struct<xs:array<date>>",
+        "map": "unknown",
+        "maps": "array<unknown>",
+    }
 
 
 def test_elements_under_a_null_list_belong_to_none() -> None:
