@@ -202,7 +202,7 @@ def test_commit_between_hudis_look_and_ours_loses_nothing(
     frame = hudi.read()
     relation = read.relation_of(frame, storage)
     factory = index_factory(spark.sparkContext._gateway, relation.location())
-    ours = read.frame_over(frame, relation, factory.over(relation.location(), planner, True))
+    ours = read._frame_over(frame, relation, factory.over(relation.location(), planner, True))
     assert ids(ours.where("name = 'ascii'")) == ids(hudi.read().where("name = 'ascii'"))
     assert last_plans(1)[0].kept == last_plans(1)[0].plan.kept + 1  # type: ignore[union-attr]
     # Hudi looks first: the row is 'ascii' there, and nowhere in what we see and what the index describes.

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from hudi_index.errors import SliceChangedError
 from hudi_index.spark.build.slices import _find_slices
 from hudi_index.spark.read.file_index import ListedSlice, unplanned_index
-from hudi_index.spark.read.indexed import frame_over, relation_of
+from hudi_index.spark.read.indexed import relation_of, rows_over
 from hudi_index.storage import Storage
 from hudi_index.table import FileGroupId, FileSlice, Snapshot
 from tests.parity.tables import MOR, HudiTable, hostile_rows
@@ -86,7 +86,7 @@ def test_listing_is_the_snapshot_and_restricts_what_is_read(spark: SparkSession,
     counts = []
     for chosen in found:
         keep = "".join("1" if each is chosen else "0" for each in found)
-        rows = frame_over(frame, relation, index.planned(keep)).select("_hoodie_file_name").collect()
+        rows = rows_over(spark, relation, index.planned(keep)).select("_hoodie_file_name").collect()
         assert {row[0].startswith(chosen.group.file_id) for row in rows} == {True}
         counts.append(len(rows))
     assert sum(counts) == 12

@@ -28,7 +28,7 @@ from hudi_index.errors import NoHudiError, SliceChangedError, TableFileError, Un
 from hudi_index.lifecycle.tasks import ItemPlan, as_changes, changes_of
 from hudi_index.spark.build.expressions import runs_by, with_expressions
 from hudi_index.spark.read.file_index import ListedSlice, unplanned_index
-from hudi_index.spark.read.indexed import frame_over, relation_of
+from hudi_index.spark.read.indexed import relation_of, rows_over
 from hudi_index.spark.runtime.calendar import reading_as_stored
 from hudi_index.table import RECORD_KEY
 from hudi_index.table.record_keys import reason_against_computing
@@ -144,7 +144,7 @@ def _scan(
     found = _find_slices(listed, file_slices, job.instant)
     keep = "".join("1" if each.group in found else "0" for each in listed)
     owners = {group: _normal(each.path) for group, each in found.items()}
-    return frame_over(frame, relation, index.planned(keep)), owners
+    return rows_over(spark, relation, index.planned(keep)), owners
 
 
 def _frame(spark: SparkSession, job: Description, file_slice: FileSlice) -> DataFrame:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["Readings", "frame_over", "read_indexed", "relation_of"]
+__all__ = ["Readings", "read_indexed", "relation_of", "rows_over"]
 
 _QUERY_TYPE = "hoodie.datasource.query.type"
 _AS_OF = "as.of.instant"
@@ -107,10 +107,10 @@ def read_indexed(
         answer = json.loads(planner.apply(index.request(chosen.condition(), chosen.child().output())))
         if "error" in answer:
             raise UserError(f"can't plan {where!r} over {storage.uri}:\n{answer['error']}")
-        return filtered(frame_over(frame, relation, index.planned(answer["keep"] or "")), where)
+        return filtered(_frame_over(frame, relation, index.planned(answer["keep"] or "")), where)
     ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
     location = relation.location()
-    return frame_over(frame, relation, index_factory(gateway, location).over(location, planner, strict))
+    return _frame_over(frame, relation, index_factory(gateway, location).over(location, planner, strict))
 
 
 class Readings:
@@ -144,7 +144,7 @@ class Readings:
         gateway, location = self._spark.sparkContext._gateway, self._relation.location()
         ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
         index = index_factory(gateway, location).over(location, planner, True)  # noqa: FBT003
-        return frame_over(self.full, self._relation, index), planner
+        return _frame_over(self.full, self._relation, index), planner
 
 
 def _reader_options(as_of: str | None, options: Mapping[str, str]) -> dict[str, str]:
@@ -181,8 +181,8 @@ def _unlisted(storage: Storage, part: Any) -> UnsupportedTableError:
     return UnsupportedTableError(uri=storage.uri, reason=reason)
 
 
-def frame_over(frame: DataFrame, relation: Any, index: Any) -> DataFrame:
-    """The same DataFrame over another file index."""
+def rows_over(spark: SparkSession, relation: Any, index: Any) -> DataFrame:
+    """The rows of a relation over another file index, with the columns in the relation's order."""
     changed = relation.copy(
         index,
         relation.partitionSchema(),
@@ -192,8 +192,13 @@ def frame_over(frame: DataFrame, relation: Any, index: Any) -> DataFrame:
         relation.options(),
         relation.sparkSession(),
     )
-    spark = frame.sparkSession
-    found = DataFrame(spark._jsparkSession.baseRelationToDataFrame(changed), spark)
+    session: Any = spark._jsparkSession
+    return DataFrame(session.baseRelationToDataFrame(changed), spark)
+
+
+def _frame_over(frame: DataFrame, relation: Any, index: Any) -> DataFrame:
+    """The same DataFrame over another file index."""
+    found = rows_over(frame.sparkSession, relation, index)
     if found.columns == frame.columns:
         return found
     # Hudi puts the partition columns back to where the table has them.
