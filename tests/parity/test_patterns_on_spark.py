@@ -356,7 +356,7 @@ def _accepted(frame: DataFrame, texts: list[str]) -> list[str]:
 
 
 def _arrow_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    arrow = {
+    arrow: dict[str, pa.DataType] = {
         "strings": pa.string(),
         "ints": pa.int32(),
         "longs": pa.int64(),
@@ -408,7 +408,7 @@ def _compare(spark: SparkSession, table: Table, texts: list[str], *, with_trees:
 
 @pytest.fixture(autouse=True)
 def _in_utc(spark: SparkSession) -> Any:
-    before = spark.conf.get("spark.sql.session.timeZone")
+    before = str(spark.conf.get("spark.sql.session.timeZone"))
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     yield
     spark.conf.set("spark.sql.session.timeZone", before)
@@ -546,6 +546,7 @@ def test_scan_gives_the_rows_that_spark_finds(
             found = table.scan(text, ["n"])
         except UnsupportedPredicateError:
             continue
-        assert sorted(found.read_all().column("n").to_pylist()) == wanted, text
+        numbers_found: list[Any] = found.read_all().column("n").to_pylist()
+        assert sorted(numbers_found) == wanted, text
         compared += 1
     assert compared > 30

@@ -169,8 +169,8 @@ def test_lists_of_a_table_are_arrays_and_what_has_no_type_of_sparks_is_none() ->
         "xs": pa.list_(pa.int32()),
         "large": pa.large_list(pa.decimal128(10, 2)),
         "nested": pa.list_(pa.list_(pa.string())),
-        "rows": pa.list_(pa.struct({"a": pa.int64()})),
-        "st": pa.struct({"xs": pa.list_(pa.date32())}),
+        "rows": pa.list_(pa.struct([pa.field("a", pa.int64())])),
+        "st": pa.struct([pa.field("xs", pa.list_(pa.date32()))]),
         "map": pa.map_(pa.string(), pa.int32()),
         "maps": pa.list_(pa.map_(pa.string(), pa.int32())),
     }
