@@ -24,7 +24,7 @@ from hudi_index.errors import (
     UserError,
 )
 from hudi_index.planner import plan
-from hudi_index.predicate import AllOf, AnyOf, Constraint, admits, constraints_of, is_exact
+from hudi_index.predicate import Constraint, admits, constraints_of, is_exact, leaves_of
 from hudi_index.table.paths import value_at
 from hudi_index.table.types import sql_schema
 from hudi_index.validation.comparison import compare_entries
@@ -145,9 +145,7 @@ def note_plan(result: QueryResult, found: ScanPlan) -> None:
 
 
 def _terms_of(tree: Tree) -> list[Term]:
-    if isinstance(tree, (AllOf, AnyOf)):
-        return [term for child in tree.children for term in _terms_of(child)]
-    return [tree.term] if isinstance(tree, Constraint) else []
+    return [leaf.term for leaf in leaves_of(tree) if isinstance(leaf, Constraint)]
 
 
 def _answer(asked: Sequence[_Asked], limit: int) -> None:

@@ -541,6 +541,7 @@ def test_scan_gives_the_rows_that_spark_finds(
     compared = 0
     numbers = [row.n for row in frame.select("n").collect()]
     for text, truth in zip(texts, truths(frame, texts, 60), strict=True):
+        assert table.plan(text).explain()
         wanted = sorted(number for number, is_met in zip(numbers, truth, strict=True) if is_met)
         try:
             found = table.scan(text, ["n"])

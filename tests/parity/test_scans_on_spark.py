@@ -62,6 +62,17 @@ MORE_LEAVES = [
     *("born IN ('1600-01-01', '2024-02-29')", "raw > X'10'", "raw IS NULL", "big > 4611686018427387890"),
     *("_hoodie_partition_path = 'eu'", "_hoodie_commit_time > '2000'", "_hoodie_record_key LIKE '%07'"),
     *("n = '10'", "n > 3.5", "price >= 0.00009D", "flag = 1", "ts = 5", "n + 1 = 11", "name RLIKE 'a.*'"),
+    *(
+        "contains(name, 'i')",
+        "endswith(name, 'i')",
+        "array_contains(tags, 'a')",
+        "exists(tags, x -> x IS NULL)",
+    ),
+    *(
+        "exists(tags, x -> x > 'a') IS NOT TRUE",
+        "arrays_overlap(tags, array('a', 'b', ''))",
+        "name RLIKE '^.s'",
+    ),
 ]
 REFUSED = ("upper(", "shout", "hour(", "lower(", "length(", "IS NULL)", "n + 1", "(n = address.zip)")
 

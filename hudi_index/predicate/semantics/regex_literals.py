@@ -79,8 +79,8 @@ _SPECIAL = frozenset("\\^$.|?*+()[]{}")
 _PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ ")
 _MAX_DEPTH = 40
 _MAX_LENGTH = 20_000
-_MAX_COPIES = 16
-"""Of a literal that is repeated a certain number of times."""
+_MAX_COPIED = 256
+"""Characters of what is repeated a certain number of times: copies of copies would grow without end."""
 _MAX_RE2_REPEATS = 200
 
 
@@ -146,7 +146,8 @@ def _repeated(node: _Repeated) -> list[str | None]:
     if node.least == 0:
         return [None]
     inner = _stretches(node.node)
-    if node.least == node.most and node.least <= _MAX_COPIES:
+    size = node.least * sum(len(stretch or "%") for stretch in inner)
+    if node.least == node.most and size <= _MAX_COPIED:
         return _joined(inner * node.least)
     return _joined([*inner, None])
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from sqlglot import Token, TokenType, exp
 
-from hudi_index.errors import DdlSyntaxError
+from hudi_index.errors import DdlSyntaxError, PredicateSyntaxError
 from hudi_index.predicate.expression import (
     NULL,
     Compare,
@@ -283,7 +283,12 @@ class Operands:
         term, name = self.value(array), names[0].text
         if not isinstance(term, Term) or not is_name(names[0], self._text) or not _PLAIN.fullmatch(name):
             return None
-        return Exists(term, Term(name), self._read_condition(self.source(body)))
+        try:
+            condition = self._read_condition(self.source(body))
+        except (DdlSyntaxError, PredicateSyntaxError):
+            # Left to those who read the whole: the place would be one of the body's.
+            return None
+        return Exists(term, Term(name), condition)
 
     def _expression(self, tokens: Sequence[Token], source: str) -> Value:
         own: Sequence[Token] = tokens_of(source)

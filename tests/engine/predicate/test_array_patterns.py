@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from hudi_index.errors import UnknownColumnError
+from hudi_index.errors import PredicateSyntaxError, UnknownColumnError
 from hudi_index.predicate import (
     Constraint,
     Domain,
@@ -160,6 +160,22 @@ def test_variable_hides_a_column_of_its_name() -> None:
 def test_column_that_is_misspelt_inside_of_a_condition_is_an_error() -> None:
     with pytest.raises(UnknownColumnError, match="nosuch"):
         tree("exists(a, e -> e = nosuch)")
+
+
+@pytest.mark.parametrize(
+    ("text", "position"), [("exists(a, e -> e = )", 19), ("exists(a, e -> )", 15), ("exists(a, -> 1)", 10)]
+)
+def test_condition_that_is_none_is_an_error_in_the_whole_text(text: str, position: int) -> None:
+    with pytest.raises(PredicateSyntaxError) as caught:
+        tree(text)
+    assert (caught.value.text, caught.value.position) == (text, position)
+
+
+def test_deep_nesting_of_lambdas_is_unknown_and_quick() -> None:
+    text = "a = 1"
+    for _ in range(200):
+        text = f"exists(a, x -> {text})"
+    assert isinstance(tree(text), Unknown)
 
 
 def test_array_is_admitted_by_its_elements() -> None:

@@ -162,6 +162,7 @@ def test_pattern_is_met_exactly_if_the_same_expression_of_pythons_is(
         ("", "", ()),
         ("a{0}b", "", ("b",)),
         ("x|", "", ()),
+        (r"(error|err)=\d+;disk", "", ("err", "=", ";disk")),
         ("日本.*𝄞", "", ("日本", "𝄞")),
     ],
 )
@@ -216,6 +217,12 @@ def test_expression_that_is_not_understood_has_no_literals(regex: str) -> None:
 def test_expression_that_re2_may_read_otherwise_is_not_translated(regex: str) -> None:
     assert literals_of(regex) is not None
     assert re2_of(regex) is None
+
+
+def test_literal_that_is_repeated_without_end_stays_short() -> None:
+    found = literals_of("(" * 30 + "ab" + "){16}" * 30)
+    assert found is not None
+    assert found.pieces == ("ab" * 16,)
 
 
 ATOMS = st.sampled_from(
