@@ -28,7 +28,6 @@ PUBLIC: dict[str, tuple[str, ...]] = {
         ),
         *("IndexDefinition", "IndexState", "definition_of", "parse_statement"),
     ),
-    "hudi_index.deprecation": ("Deprecation", "deprecated"),
     "hudi_index.errors": EVERY,
     "hudi_index.gate": ("check_condition", "check_query"),
     "hudi_index.jobs": ("JobReport",),
