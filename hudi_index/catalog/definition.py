@@ -21,7 +21,7 @@ ignore case, and so do some file systems, where two folders that differ only in 
 The folder of an index (`partition`) is `func_index_<name>` over an expression (RFC-63), else what its kind's
 row in `kind_specs` says: the kind's own, shared by all indexes of it, or `<kind's folder>_<name>` (RFC-77).
 
-`partition_stats` is derived from column_stats and is nobody's to create.
+`partition_stats` is derived from column_stats and can't be created by itself.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ def _encode(values: pa.Array[Any], widest: pa.DataType) -> pa.Array[Any]:
 
 
 def _encode_present(values: pa.Array[Any], widest: pa.DataType) -> pa.Array[Any]:
-    """Parts of a non-empty array of a key type; what stands at a null's place is anybody's guess."""
+    """Parts of a non-empty array of a key type; what stands at a null's place is undefined."""
     if types.is_string(widest):
         return _escape(values)
     if types.is_binary(widest):

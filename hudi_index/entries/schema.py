@@ -129,7 +129,7 @@ def as_entries(entries: pa.Table, partition: str, schema: pa.Schema = ENTRY_SCHE
 def payload_fields(entries: pa.Table, payload: str) -> dict[str, pa.Array[Any]]:
     """The fields of a payload by name, all null where the payload is."""
     struct: Any = entries.column(payload).combine_chunks()
-    # Not `field`: what it gives below a null struct is anybody's guess.
+    # Not `field`: what it gives below a null struct is undefined.
     names = [struct.type.field(place).name for place in range(struct.type.num_fields)]
     return dict(zip(names, struct.flatten(), strict=True))
 

@@ -74,7 +74,7 @@ class Array(IndexKind):
 
 def _elements_of(arrays: Any) -> Iterator[Tokens]:
     """Every element as a token of its array's row."""
-    # Not `values`: what stands below a null array is anybody's guess.
+    # Not `values`: what stands below a null array is undefined.
     (tokens,) = tokens_of_values(arrays.flatten())
     lengths = pc.fill_null(pc.list_value_length(arrays), 0).to_numpy(zero_copy_only=False)
     yield tokens._replace(rows=np.repeat(np.arange(len(arrays)), lengths))

@@ -13,8 +13,7 @@ why.
 
 from __future__ import annotations
 
-import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -23,6 +22,7 @@ import numpy as np
 
 from hudi_index.arguments import checked_texts
 from hudi_index.errors import InvalidOptionError, UnknownColumnError, WrongTypeError
+from hudi_index.jobs import timed
 from hudi_index.kind_specs import Tier
 from hudi_index.planner.lookups import Lookups
 from hudi_index.planner.scan_plan import Answer, ScanPlan, condition_text
@@ -101,14 +101,14 @@ def plan(
     if not isinstance(predicate, str):
         session = predicate.session
     session = session or Session.of_text(time_zone)
-    with _timed(seconds, "snapshot"):
+    with timed(seconds, "snapshot"):
         snapshot = snapshot or Snapshot.load(storage, as_of, known=known)
-    with _timed(seconds, "coverage"):
+    with timed(seconds, "coverage"):
         schema = sql_schema(snapshot.schema_with_meta_columns)
         indexes = UsableIndexes.of(
             snapshot, metadata_table, schema, session=session, only=only, calendar=calendar
         )
-    with _timed(seconds, "predicate"):
+    with timed(seconds, "predicate"):
         if isinstance(predicate, str):
             text = predicate
             schema = with_expressions(schema, indexes.expression_types, indexes.expression_names)
@@ -119,7 +119,7 @@ def plan(
             text, condition = predicate.text, predicate.bound(schema, indexes.expression_trees)
             rows = condition
         tree = calendar.widened(tree_of(condition, time_zone=session.zone))
-    with _timed(seconds, "indexes"):
+    with timed(seconds, "indexes"):
         found = _planned(text, tree, snapshot, Lookups(indexes, snapshot.slices, calendar))
     return replace(found, condition=rows, time_zone=session.zone, unusable=indexes.unusable, seconds=seconds)
 
@@ -183,13 +183,6 @@ def _planned(text: str, tree: Tree, snapshot: Snapshot, lookups: Lookups) -> Sca
         unknown=list(planner.unknown_parts(tree)),
         rows=matching,
     )
-
-
-@contextmanager
-def _timed(seconds: dict[str, float], phase: str) -> Iterator[None]:
-    started = time.perf_counter()
-    yield
-    seconds[phase] = time.perf_counter() - started
 
 
 def _text_of(column_domain: ColumnDomain) -> str:

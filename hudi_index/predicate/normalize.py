@@ -76,7 +76,7 @@ def _negated_leaf(
 def _not_true(expression: Expression) -> Expression:
     """True where the expression, which has no NOT any more, is false or null.
 
-    Being true is a matter of two values, so AND and OR change places as they do in school.
+    True or not is two-valued, so De Morgan holds: AND becomes OR and OR becomes AND.
     """
     if isinstance(expression, (And, Or)):
         connective = Or if isinstance(expression, And) else And

@@ -37,7 +37,7 @@ class Query:
     about: tuple[str, ...] = ()
     """The indexes that it was made for."""
     only: tuple[str, ...] | None = None
-    """The indexes that are asked, however dear; None for those that any query would ask."""
+    """The indexes that are asked, whatever that costs; None for those that any query would ask."""
 
 
 @dataclass(frozen=True, slots=True)

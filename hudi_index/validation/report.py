@@ -34,7 +34,7 @@ class QueryResult:
     about: list[str] = field(default_factory=list)
     """The indexes that it was made for."""
     only: list[str] = field(default_factory=list)
-    """The indexes that were asked, however dear; none for those that any query would ask."""
+    """The indexes that were asked, whatever that costs; none for those that any query would ask."""
     result: str = UNCHECKED
     """`same`, `different`, `failed` (it does not run, or proves nothing), `unchecked` (see reason)."""
     reason: str | None = None

@@ -103,7 +103,7 @@ class FilePlanner:
     as_of: str | None = None
     is_strict: bool = False
     only: Collection[str] | None = None
-    """The indexes to ask, however dear; None for those that pay."""
+    """The indexes to ask, whatever that costs; None for those that pay."""
     options: Mapping[str, str] = field(default_factory=dict)
     """What Hudi's reader was told."""
     seen: Snapshot | None = None

@@ -136,7 +136,7 @@ class Readings:
         """What the indexes leave to whatever filters it, and who plans that; a plan that fails, fails it.
 
         Args:
-            only: Ask the indexes of these names, however dear; those that pay if None.
+            only: Ask the indexes of these names, whatever that costs; those that pay if None.
         """
         planner = FilePlanner(self._storage, None, is_strict=True, only=only, seen=self._snapshot)
         if self._relation is None:
