@@ -112,13 +112,16 @@ class Covered:
         found = pc.fill_null(pc.index_in(owners, value_set=self.owners), -1)
         return np.asarray(found.to_numpy(), np.int64)
 
+    @cached_property
+    def _by_number(self) -> npt.NDArray[np.int64]:
+        return np.argsort(self.numbers, kind="stable")
+
     def rows_of_numbers(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The rows that numbers name, -1 for those that are not covered."""
         if not len(self):
             return np.full(len(numbers), -1, np.int64)
-        order = np.argsort(self.numbers, kind="stable")
-        places = np.searchsorted(self.numbers, numbers, sorter=order)
-        rows = order[np.minimum(places, len(self) - 1)]
+        places = np.searchsorted(self.numbers, numbers, sorter=self._by_number)
+        rows = self._by_number[np.minimum(places, len(self) - 1)]
         return np.where(self.numbers[rows] == numbers, rows, -1)
 
 
