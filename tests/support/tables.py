@@ -29,7 +29,8 @@ COLUMNS = schema_of(
 )
 """What tables have unless a test says otherwise."""
 T1, T2, T3 = (f"2024010{day}000000000" for day in range(1, 4))
-_AVRO_TYPES = {
+_AVRO_TYPES: dict[pa.DataType, Any] = {
+    pa.list_(pa.field("element", pa.string())): {"type": "array", "items": ["null", "string"]},
     pa.string(): "string",
     pa.int32(): "int",
     pa.float64(): "double",
