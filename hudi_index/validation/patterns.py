@@ -53,7 +53,11 @@ def _parts_of(chance: random.Random, text: str) -> list[str]:
         return [text, text, text]
     cuts = sorted(chance.randint(0, len(text)) for _ in range(4))
     first, second, third, fourth = cuts
-    return [text[: min(first, _LONGEST)], text[second:third][:_LONGEST], text[max(fourth, len(text) - _LONGEST) :]]
+    return [
+        text[: min(first, _LONGEST)],
+        text[second:third][:_LONGEST],
+        text[max(fourth, len(text) - _LONGEST) :],
+    ]
 
 
 def _like(text: str) -> str:

@@ -379,11 +379,12 @@ def test_entries_of_a_slice_that_is_gone_but_said_to_be_current_are_found(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("kind", "damage", "predicate"),
+    ("kind", "cheaper", "damage", "predicate"),
     [
-        ("secondary_index", rewritten(SECONDARY, dropped("name-1-")), "name = 'name-1-2'"),
+        ("secondary_index", "bitmap", rewritten(SECONDARY, dropped("name-1-")), "name = 'name-1-2'"),
         (
             "bloom_filters",
+            "column_stats",
             rewritten("bloom_filters", changed("n$us$g1", BLOOM, bloomFilter=emptied)),
             "n = 102",
         ),
@@ -391,21 +392,20 @@ def test_entries_of_a_slice_that_is_gone_but_said_to_be_current_are_found(tmp_pa
     ids=["secondary_index behind bitmap", "bloom_filters behind column_stats"],
 )
 def test_index_behind_a_cheaper_one_is_found_by_its_own_queries(
-    kind: str, damage: Callable[[IndexedTable], None], predicate: str, tmp_path: Path
+    kind: str, cheaper: str, damage: Callable[[IndexedTable], None], predicate: str, tmp_path: Path
 ) -> None:
-    table = indexed(clustered_table(tmp_path / "t"))
+    table = indexed(clustered_table(tmp_path / "t"), cheaper, kind)
     damage(table)
     # Any query's plan is right: a cheaper index leaves nothing that the faulty one could be asked about.
     asked = [answer.index for answer in table.plan(predicate).answers if answer.is_asked]
-    assert asked
-    assert kind not in asked
+    assert set(asked) == {cheaper}
     wrong = table.plan(predicate, only=[kind])
     assert wrong.kept == 0
     assert {answer.index for answer in wrong.answers} == {kind}
     assert table.validate(queries=0, sample=0, where=(predicate,)).passed
-    report = table.validate(queries=150, sample=0, seed=1)
+    report = table.validate(queries=60, sample=0, seed=1)
     assert report.invalidated == [kind]
-    assert {tuple(query.only) for query in report.wrong_queries} == {(kind,)}
+    assert (kind,) in {tuple(query.only) for query in report.wrong_queries}
 
 
 def test_plan_asks_only_the_named_indexes(tmp_path: Path) -> None:
