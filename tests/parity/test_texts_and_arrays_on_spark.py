@@ -144,9 +144,16 @@ def _keyed(places: list[int], *, salt: int, ts: int) -> list[dict[str, Any]]:
     return [{"id": f"k{place:05d}", "ts": ts, "g": f"g{place // 4}", **_row(place, salt)} for place in places]
 
 
+def _without_times(text: str) -> str:
+    """hudi-rs refuses logs with arrays of timestamps: such slices are for Spark alone."""
+    return text.replace(", times array<timestamp>", "").replace("times, ", "")
+
+
 def _made(spark: SparkSession, path: Path, table_type: str) -> tuple[HudiTable, IndexedTable]:
     rows = [_row(place) for place in range(4 * GROUPS)]
-    hudi = made(spark, path, SCHEMA, rows, STATEMENTS, table_type=table_type)
+    statements = [_without_times(each) for each in STATEMENTS] if table_type == MOR else STATEMENTS
+    schema = _without_times(SCHEMA) if table_type == MOR else SCHEMA
+    hudi = made(spark, path, schema, rows, statements, table_type=table_type)
     return hudi, IndexedTable.open(path)
 
 
@@ -191,6 +198,8 @@ def test_patterns_and_elements_are_pruned_and_lose_no_row(
     hudi, table = _made(spark, tmp_path / "t", table_type)
     check_indexes(table.storage)
     asked = TEXT_PREDICATES + ARRAY_PREDICATES
+    if table_type == MOR:
+        asked = tuple(text for text in asked if "times" not in text)
     with session(spark, exact()):
         left_out = _compare(hudi, table, asked + OTHER_PREDICATES)
         # Each operator leaves files out, but for those that ask less than a gram, or nothing certain.
@@ -215,7 +224,7 @@ def test_validation_finds_them_right_and_a_planted_fault(spark: SparkSession, tm
     _, table = _made(spark, tmp_path / "t", COW)
     report = table.validate(spark=spark, queries=30, seed=4)
     assert report.passed, str(report)
-    assert {query.result for query in report.queries} == {"same"}
+    assert [(query.query, query.reason) for query in report.queries if query.result != "same"] == []
     assert report.effect["queries_pruned"] > 0
     words = ("LIKE", "array_contains", "arrays_overlap", "exists")
     assert all(any(word in query.query for query in report.queries) for word in words)
