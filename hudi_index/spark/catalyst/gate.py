@@ -123,8 +123,8 @@ _VALUES = _classes(
     ListQuery Literal Multiply MultiplyDTInterval MultiplyInterval MultiplyYMInterval NamedLambdaVariable
     Not NotLikeAll NotLikeAny Or OuterReference PercentileCont PercentileDisc PosExplode PrettyAttribute
     PromotePrecision Remainder RLike Rollup RoundCeil RoundFloor ScalarSubquery SecondWithFraction SortOrder
-    SpecifiedWindowFrame StringDecode StringLPad StringRPad StringTrim StringTrimLeft StringTrimRight
-    Subtract SubtractDates SubtractTimestamps TimeAdd TimestampAdd TimestampAddYMInterval TimestampDiff
+    SpecifiedWindowFrame StartsWith StringDecode StringLPad StringRPad StringTrim StringTrimLeft
+    StringTrimRight Subtract SubtractDates SubtractTimestamps TimeAdd TimestampAdd TimestampAddYMInterval TimestampDiff
     TryEval TypedNullLiteral UnaryMinus UnaryPositive UnboundedFollowing$ UnboundedPreceding$ UnscaledValue
     UnspecifiedFrame$ UpCast WindowExpression WindowSpecDefinition
     """
