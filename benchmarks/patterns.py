@@ -1,4 +1,4 @@
-"""Indexes over stretches of text and over elements of arrays: what they cost to make and keep, what they save.
+"""Indexes over stretches of text and over elements of arrays: what they cost, and what they save.
 
     python benchmarks/patterns.py [--rows 300000] [--groups 100]
 
@@ -41,7 +41,8 @@ PREDICATES = (
 def make_table(spark: SparkSession, path: Path, rows: int, groups: int) -> None:
     """One bulk insert with one file group per task."""
     rare = ", ".join(str(place * rows // 10 + 7) for place in (1, 5, 8))
-    words = ", ' ', ".join(f"substr(md5(cast(abs(hash(id, {place})) % 1000 AS string)), 1, 7)" for place in range(8))
+    word = "substr(md5(cast(abs(hash(id, {})) % 1000 AS string)), 1, 7)"
+    words = ", ' ', ".join(word.format(place) for place in range(8))
     tags = ", ".join(f"concat('tag-', abs(hash(id, {place})) % 5000)" for place in (20, 21, 22))
     frame = spark.range(0, rows, 1, groups).selectExpr(
         "concat('order-', id) AS id",

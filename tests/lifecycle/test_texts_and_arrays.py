@@ -79,7 +79,7 @@ def table(made: Fabricated) -> IndexedTable:
 
 
 def _ids(table: IndexedTable, predicate: str) -> list[str]:
-    found: list[str] = table.scan(predicate, ["id"]).read_all().column("id").to_pylist()
+    found: list[Any] = table.scan(predicate, ["id"]).read_all().column("id").to_pylist()
     return sorted(found)
 
 

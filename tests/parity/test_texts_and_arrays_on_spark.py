@@ -184,7 +184,7 @@ def _compare(hudi: HudiTable, table: IndexedTable, texts: tuple[str, ...]) -> di
 @pytest.fixture
 def null_elements(spark: SparkSession) -> Iterator[None]:
     """Lets Hudi's writers of Avro rows write arrays with null elements."""
-    settings = spark.sparkContext._jsc.hadoopConfiguration()  # type: ignore[union-attr]
+    settings = spark.sparkContext._jsc.hadoopConfiguration()
     settings.set("parquet.avro.write-old-list-structure", "false")
     yield
     settings.unset("parquet.avro.write-old-list-structure")
@@ -197,7 +197,7 @@ def test_patterns_and_elements_are_pruned_and_lose_no_row(
 ) -> None:
     hudi, table = _made(spark, tmp_path / "t", table_type)
     check_indexes(table.storage)
-    asked = TEXT_PREDICATES + ARRAY_PREDICATES
+    asked: tuple[str, ...] = TEXT_PREDICATES + ARRAY_PREDICATES
     if table_type == MOR:
         asked = tuple(text for text in asked if "times" not in text)
     with session(spark, exact()):

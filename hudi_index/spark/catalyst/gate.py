@@ -124,8 +124,8 @@ _VALUES = _classes(
     Not NotLikeAll NotLikeAny Or OuterReference PercentileCont PercentileDisc PosExplode PrettyAttribute
     PromotePrecision Remainder RLike Rollup RoundCeil RoundFloor ScalarSubquery SecondWithFraction SortOrder
     SpecifiedWindowFrame StartsWith StringDecode StringLPad StringRPad StringTrim StringTrimLeft
-    StringTrimRight Subtract SubtractDates SubtractTimestamps TimeAdd TimestampAdd TimestampAddYMInterval TimestampDiff
-    TryEval TypedNullLiteral UnaryMinus UnaryPositive UnboundedFollowing$ UnboundedPreceding$ UnscaledValue
+    StringTrimRight Subtract SubtractDates SubtractTimestamps TimeAdd TimestampAdd TimestampAddYMInterval
+    TimestampDiff TryEval TypedNullLiteral UnaryMinus UnaryPositive UnboundedFollowing$ UnboundedPreceding$ UnscaledValue
     UnspecifiedFrame$ UpCast WindowExpression WindowSpecDefinition
     """
 )
