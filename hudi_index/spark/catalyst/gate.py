@@ -125,8 +125,8 @@ _VALUES = _classes(
     PromotePrecision Remainder RLike Rollup RoundCeil RoundFloor ScalarSubquery SecondWithFraction SortOrder
     SpecifiedWindowFrame StartsWith StringDecode StringLPad StringRPad StringTrim StringTrimLeft
     StringTrimRight Subtract SubtractDates SubtractTimestamps TimeAdd TimestampAdd TimestampAddYMInterval
-    TimestampDiff TryEval TypedNullLiteral UnaryMinus UnaryPositive UnboundedFollowing$ UnboundedPreceding$ UnscaledValue
-    UnspecifiedFrame$ UpCast WindowExpression WindowSpecDefinition
+    TimestampDiff TryEval TypedNullLiteral UnaryMinus UnaryPositive UnboundedFollowing$ UnboundedPreceding$
+    UnscaledValue UnspecifiedFrame$ UpCast WindowExpression WindowSpecDefinition
     """
 )
 _UNRESOLVED_VALUES = _classes(
