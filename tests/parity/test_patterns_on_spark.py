@@ -22,6 +22,7 @@ from hudi_index.predicate import Filters, Schema, bind, constraints_of, is_exact
 from hudi_index.scan.row_filter import row_filter_of
 from hudi_index.spark.catalyst import gate
 from hudi_index.spark.catalyst.trees import Trees
+from hudi_index.table import Snapshot
 from hudi_index.table.types import sql_schema
 from tests.parity.corners.tables import made
 from tests.parity.test_predicates_on_spark import assert_agreement, optimized_filter, truths
@@ -357,7 +358,7 @@ def _accepted(frame: DataFrame, texts: list[str]) -> list[str]:
 
 
 def _arrow_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    arrow = {
+    arrow: dict[str, pa.DataType] = {
         "strings": pa.string(),
         "ints": pa.int32(),
         "longs": pa.int64(),
@@ -409,7 +410,7 @@ def _compare(spark: SparkSession, table: Table, texts: list[str], *, with_trees:
 
 @pytest.fixture(autouse=True)
 def _in_utc(spark: SparkSession) -> Any:
-    before = spark.conf.get("spark.sql.session.timeZone")
+    before = str(spark.conf.get("spark.sql.session.timeZone"))
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     yield
     spark.conf.set("spark.sql.session.timeZone", before)
@@ -530,11 +531,16 @@ def test_scan_gives_the_rows_that_spark_finds(
         for place, text in enumerate(TEXTS)
     ]
     fields = ", ".join(f"{name} {kind}" for name, kind in SCANNED.items())
-    statements = ("CREATE INDEX stats ON t USING column_stats (s, n)", "CREATE INDEX by_s ON t (s)")
+    statements = (
+        "CREATE INDEX stats ON t USING column_stats (s, n)",
+        "CREATE INDEX by_s ON t (s)",
+        "CREATE INDEX grams ON t USING ngram (s, t) OPTIONS (size = 2)",
+        "CREATE INDEX elements ON t USING array (tags, xs)",
+    )
     hudi = made(spark, tmp_path_factory.mktemp("patterns") / "t", fields, rows, statements)
     frame = hudi.read().cache()
     table = IndexedTable.open(hudi.path)
-    assert sql_schema(table.snapshot().schema).columns["xs"].element is not None
+    assert sql_schema(Snapshot.load(table.storage).schema).columns["xs"].element is not None
     texts = [_text_predicate(chance) for _ in range(60)] + [_array_predicate(chance) for _ in range(120)]
     texts = [
         text.replace("strings", "tags").replace("doubles", "xs") for text in texts if "st.xs" not in text
@@ -548,6 +554,7 @@ def test_scan_gives_the_rows_that_spark_finds(
             found = table.scan(text, ["n"])
         except UnsupportedPredicateError:
             continue
-        assert sorted(found.read_all().column("n").to_pylist()) == wanted, text
+        scanned: list[Any] = found.read_all().column("n").to_pylist()
+        assert sorted(scanned) == wanted, text
         compared += 1
     assert compared > 40

@@ -24,7 +24,16 @@ COLUMNS = schema_of(
     pa.field("tags", pa.list_(pa.field("element", pa.string()))),
 )
 NAMES = ("", "a$b", "ascii", "zürich", "日本語", "x" * 1500, "x" * 1500 + "y", "'q'", None, "%", "Ascii")
-TAGS = (None, [], [None], ["a", None], ["a", "a$b"], ["zürich"], ["", "%"], ["x" * 1500])
+TAGS: tuple[list[str | None] | None, ...] = (
+    None,
+    [],
+    [None],
+    ["a", None],
+    ["a", "a$b"],
+    ["zürich"],
+    ["", "%"],
+    ["x" * 1500],
+)
 RATIOS = (0.0, -0.0, math.nan, math.inf, -math.inf, 1.5, -2.25, None, 1e300)
 STATEMENTS = {
     "column_stats": "CREATE INDEX column_stats ON t USING column_stats (n, name, ratio)",
