@@ -84,7 +84,7 @@ def main() -> None:
     base: tuple[float, float] | None = None
     for kind, statement in STATEMENTS.items():
         seconds, report = best(lambda statement=statement: table.sql(statement, spark=spark), 1)
-        folder = table.indexes()[-1].partition
+        (folder,) = (each.partition for each in table.indexes() if each.kind == kind)
         slices = MetadataTable.of(table.storage).view().slices(folder)
         size = sum(file.size for each in slices for file in each.files) / 1e6
         base = base or (seconds, size)
