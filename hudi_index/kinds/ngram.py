@@ -5,10 +5,9 @@
     answers    LIKE '%x%', LIKE 'a%b%c', contains, startswith, endswith, RLIKE with literals in it; =, IN, and
                ranges whose texts begin alike
 
-A text gives its grams with a mark before its first and after its last character, so that beginnings and ends
-are found. A text that holds the mark itself merely gives grams that mean more than one thing: rows are told
-that *may* match. What is asked in fewer characters than a gram has is not answered. Null has no gram. A
-column with more than `max_grams` grams in a file group is not told of there.
+Grams are taken with a mark before a text's first and after its last character, so that beginnings and ends
+are found. A text that holds the mark gives grams of two meanings: rows *may* match. What is shorter than a
+gram is not answered. Null has no gram; more than `max_grams` grams in a file group are not told of.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import types
 
 from hudi_index.errors import UnsupportedTypeError
 from hudi_index.kind_parts.bitmaps import TokenBuilder, Tokens, bitmap_question
@@ -69,7 +67,7 @@ class Ngram(IndexKind):
     @classmethod
     def check_type(cls, data_type: pa.DataType, column: str) -> None:
         """Raise UnsupportedTypeError unless it is text."""
-        if not (types.is_string(data_type) or types.is_large_string(data_type)):
+        if not (pa.types.is_string(data_type) or pa.types.is_large_string(data_type)):
             reason = "an ngram index is over text"
             raise UnsupportedTypeError(column=column, type_name=str(data_type), reason=reason)
 
@@ -98,9 +96,7 @@ def _stretches(constraint: Constraint) -> list[list[str]]:
     """What a text must hold, for each way to meet a constraint; nothing if that is not certain."""
     condition = constraint.condition
     if isinstance(condition, TextPattern):
-        start = [_START + condition.start] if condition.start else []
-        end = [condition.end + _END] if condition.end else []
-        return [[*start, *condition.pieces, *end]]
+        return [[_START + condition.start, *condition.pieces, condition.end + _END]]
     if not isinstance(condition, Domain) or condition.has_null or len(condition.ranges) > _MOST_TEXTS:
         return []
     return [
@@ -115,11 +111,10 @@ def _grams_of(texts: Any, size: int) -> Iterator[Tokens]:
     first = 0
     while first < len(texts):
         # As many rows as have so many characters, at least one.
-        within = np.searchsorted(np.cumsum(lengths[first:]), _CHARACTERS, side="right")
-        last = first + max(1, int(within))
-        found = _grams_of_few(texts.slice(first, last - first), size)
+        count = max(1, int(np.searchsorted(np.cumsum(lengths[first:]), _CHARACTERS, side="right")))
+        found = _grams_of_few(texts.slice(first, count), size)
         yield found._replace(rows=found.rows + first)
-        first = last
+        first += count
 
 
 def _grams_of_few(texts: Any, size: int) -> Tokens:

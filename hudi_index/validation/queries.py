@@ -1,18 +1,22 @@
 """Queries that put indexes to the test: given by the user, or made from the table's own values.
 
 Made queries ask one index alone, or about several at once, with values that are there, that are just beside
-one that is, that are at an end, that are null, or that indexes have been seen to get wrong. The same seed on
-the same values makes the same queries.
+one that is, that are at an end, that are null, or that indexes have been seen to get wrong. What is asked
+follows the type: of texts also patterns, of arrays their elements. The same seed on the same values makes the
+same queries.
 """
 
 from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from pyarrow import types
+
 from hudi_index.validation.literals import column_text, hostile_values, literal_of, neighbours_of
+from hudi_index.validation.patterns import membership, text_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -56,6 +60,23 @@ class Subject:
         """A column, or a field inside one."""
         return cls(index, column_text(path), data_type, path)
 
+    @property
+    def is_array(self) -> bool:
+        """Whether its elements are asked for."""
+        return types.is_list(self.data_type) or types.is_large_list(self.data_type)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether patterns are asked for."""
+        return types.is_string(self.data_type) or types.is_large_string(self.data_type)
+
+    @property
+    def element(self) -> Subject:
+        """The same for the elements of an array."""
+        # As Any: pyarrow's stubs don't know that it is a list.
+        data_type: Any = self.data_type
+        return replace(self, data_type=data_type.value_type)
+
 
 def given_queries(where: Sequence[str], sql: Sequence[str]) -> list[Query]:
     """The user's own."""
@@ -91,7 +112,7 @@ class _Maker:
         self, subjects: Sequence[Subject], values: Mapping[str, Sequence[Any]], chance: random.Random
     ) -> None:
         self._subjects, self._chance = subjects, chance
-        self._values = {each.text: list(values.get(each.text, ())) for each in subjects}
+        self._values = {each.text: _plain_values(each, values.get(each.text, ())) for each in subjects}
 
     def single(self, subject: Subject) -> Query:
         # A cheaper index, or one that answers as well, would hide what this one says.
@@ -116,13 +137,16 @@ class _Maker:
             return f"{subject.text} IS NULL"
         if draw < 0.14:
             return f"{subject.text} IS NOT NULL"
+        if subject.is_array:
+            return membership(self._chance, subject.text, lambda: self._literal(subject.element))
+        if subject.is_text and draw < 0.55 and (pattern := self._pattern(subject)) is not None:
+            return pattern
+        draw = self._chance.uniform(0.14, 1)
         if draw < 0.30:
             return self._in(subject)
         if draw < 0.42:
             low, high = self._literal(subject), self._literal(subject)
             return f"{subject.text} BETWEEN {low} AND {high}"
-        if draw < 0.54 and (prefix := self._prefix(subject)) is not None:
-            return f"{subject.text} LIKE {prefix}"
         return f"{subject.text} {self._chance.choice(_COMPARISONS)} {self._literal(subject)}"
 
     def _in(self, subject: Subject) -> str:
@@ -132,14 +156,9 @@ class _Maker:
         word = "NOT IN" if self._chance.random() < 0.2 else "IN"
         return f"{subject.text} {word} ({', '.join(listed)})"
 
-    def _prefix(self, subject: Subject) -> str | None:
-        found = [value for value in self._values[subject.text] if isinstance(value, str) and value]
-        if not found:
-            return None
-        value = self._chance.choice(found)
-        start = value[: self._chance.randint(1, min(len(value), 8))]
-        # Spark refuses a pattern that ends in a lone escape.
-        return None if "\\" in start else literal_of(f"{start}%", subject.data_type)
+    def _pattern(self, subject: Subject) -> str | None:
+        value = self._value(subject)
+        return text_pattern(self._chance, subject.text, value) if isinstance(value, str) else None
 
     def _literal(self, subject: Subject) -> str:
         for _ in range(8):
@@ -162,6 +181,13 @@ class _Maker:
             hostile = hostile_values(subject.data_type)
             return self._chance.choice(hostile) if hostile else None
         return None
+
+
+def _plain_values(subject: Subject, values: Sequence[Any]) -> list[Any]:
+    """Values of a subject; of an array, its elements."""
+    if not subject.is_array:
+        return list(values)
+    return [element for array in values if array is not None for element in array]
 
 
 def _least(values: Sequence[Any]) -> Any:

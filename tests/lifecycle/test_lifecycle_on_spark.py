@@ -32,6 +32,8 @@ STATEMENTS = [
     "CREATE INDEX blooms ON t USING bloom_filters (big, raw)",
     "CREATE INDEX record_index ON t (id)",
     "CREATE INDEX flags ON t USING bitmap (flag, day)",
+    "CREATE INDEX grams ON t USING ngram (name, address.city)",
+    "CREATE INDEX tagged ON t USING array (tags)",
 ]
 FUNCTIONAL = [
     "CREATE FUNCTION INDEX shout ON t USING secondary_index (upper(name))",

@@ -529,7 +529,12 @@ def test_scan_gives_the_rows_that_spark_finds(
         for place, text in enumerate(TEXTS)
     ]
     fields = ", ".join(f"{name} {kind}" for name, kind in SCANNED.items())
-    statements = ("CREATE INDEX stats ON t USING column_stats (s, n)", "CREATE INDEX by_s ON t (s)")
+    statements = (
+        "CREATE INDEX stats ON t USING column_stats (s, n)",
+        "CREATE INDEX by_s ON t (s)",
+        "CREATE INDEX grams ON t USING ngram (s, t) OPTIONS (size = 2)",
+        "CREATE INDEX elements ON t USING array (tags, xs)",
+    )
     hudi = made(spark, tmp_path_factory.mktemp("patterns") / "t", fields, rows, statements)
     frame = hudi.read().cache()
     table = IndexedTable.open(hudi.path)

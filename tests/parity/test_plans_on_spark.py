@@ -73,6 +73,15 @@ LEAVES = [
     "hour(seen) IS NULL",
     "lower(name) = 'ascii'",
     "length(name) > 100",
+    "name LIKE '%sci%'",
+    "name LIKE 'z%ric%'",
+    "endswith(name, 'oted\\'')",
+    "contains(name, '日本語')",
+    "name RLIKE 'a.b,c'",
+    "address.city LIKE '%rich'",
+    "array_contains(tags, 'ascii')",
+    "arrays_overlap(tags, array('日本語', 'absent'))",
+    "exists(tags, x -> x LIKE 'z%')",
 ]
 
 
@@ -153,6 +162,8 @@ def _check_exact(hudi: HudiTable, table: IndexedTable) -> None:
         "upper(name) = 'ASCII'",
         "flag AND day = '2024-01-02'",
         "hour(seen) = 12",
+        "name LIKE '%sci%'",
+        "array_contains(tags, '日本語')",
     ]
     for predicate, wanted in zip(exact, _matching_groups(hudi, exact), strict=True):
         plan = table.plan(predicate)

@@ -91,8 +91,23 @@ def _leaf(chance: random.Random) -> str:
     if kind < 0.93:
         return f"{term} IS {chance.choice(['NULL', 'NOT NULL'])}"
     if kind < 0.95:
-        return f"startswith({chance.choice(['name', 'address.city', 'id'])}, {chance.choice(OWN[:9])})"
+        return _membership(chance)
+    if kind < 0.97:
+        word = chance.choice(["startswith", "endswith", "contains"])
+        return f"{word}({chance.choice(['name', 'address.city', 'id'])}, {chance.choice(OWN[:9])})"
     return f"name {chance.choice(['LIKE', 'NOT LIKE'])} {chance.choice(PATTERNS)}"
+
+
+def _membership(chance: random.Random) -> str:
+    one, other = (chance.choice(OWN[:6]) for _ in range(2))
+    return chance.choice(
+        [
+            f"array_contains(tags, {one})",
+            f"arrays_overlap(tags, array({one}, {other}))",
+            f"exists(tags, x -> x {chance.choice(OPERATORS)} {one})",
+            "exists(tags, x -> x IS NULL)",
+        ]
+    )
 
 
 def _tree(chance: random.Random, depth: int) -> str:

@@ -103,7 +103,7 @@ def entries_by_owner(storage: Storage) -> Entries:
     state, stored = load_state(storage), stored_entries(storage)
     owners = {str(known.number): group for group, known in state.indexed.items()}
     for definition in state.ready():
-        if definition.kind in ("secondary_index", "record_index"):
+        if definition.spec.names_owner_by_number:
             stored[definition.partition] = {
                 f"{key.rpartition(SEPARATOR)[0]} of {owners[key.rpartition(SEPARATOR)[2]]}": entry
                 for key, entry in stored[definition.partition].items()

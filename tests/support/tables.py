@@ -74,12 +74,24 @@ _COMMIT = {
 
 def avro_schema_of(columns: pa.Schema) -> dict[str, Any]:
     """The schema as Hudi's commits have it."""
-    types = {column.name: _AVRO_TYPES[column.type] for column in columns}
-    fields = [
-        {"name": column.name, "type": ["null", types[column.name]] if column.nullable else types[column.name]}
-        for column in columns
-    ]
-    return {"type": "record", "name": "row", "fields": fields}
+    return _avro_record("row", list(columns))
+
+
+def _avro_record(name: str, fields: Sequence[pa.Field[Any]]) -> dict[str, Any]:
+    found = [{"name": each.name, "type": _avro_type(each)} for each in fields]
+    return {"type": "record", "name": name, "fields": found}
+
+
+def _avro_type(field: pa.Field[Any]) -> Any:
+    # As Any: pyarrow's stubs don't know which types have fields.
+    data_type: Any = field.type
+    if pa.types.is_list(data_type):
+        found: Any = {"type": "array", "items": _avro_type(data_type.value_field)}
+    elif pa.types.is_struct(data_type):
+        found = _avro_record(f"{field.name}_record", list(data_type))
+    else:
+        found = _AVRO_TYPES[data_type]
+    return ["null", found] if field.nullable else found
 
 
 @dataclass

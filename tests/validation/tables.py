@@ -21,8 +21,19 @@ COLUMNS = schema_of(
     pa.field("ratio", pa.float64()),
     pa.field("flag", pa.bool_()),
     pa.field("region", pa.string()),
+    pa.field("tags", pa.list_(pa.field("element", pa.string()))),
 )
 NAMES = ("", "a$b", "ascii", "zürich", "日本語", "x" * 1500, "x" * 1500 + "y", "'q'", None, "%", "Ascii")
+TAGS: tuple[list[str | None] | None, ...] = (
+    None,
+    [],
+    [None],
+    ["a", None],
+    ["a", "a$b"],
+    ["zürich"],
+    ["", "%"],
+    ["x" * 1500],
+)
 RATIOS = (0.0, -0.0, math.nan, math.inf, -math.inf, 1.5, -2.25, None, 1e300)
 STATEMENTS = {
     "column_stats": "CREATE INDEX column_stats ON t USING column_stats (n, name, ratio)",
@@ -30,6 +41,8 @@ STATEMENTS = {
     "bitmap": "CREATE INDEX bitmap ON t USING bitmap (flag, name)",
     "record_index": "CREATE INDEX record_index ON t USING record_index (id)",
     "secondary_index": "CREATE INDEX secondary_index ON t USING secondary_index (name) OPTIONS (shards = 2)",
+    "ngram": "CREATE INDEX ngram ON t USING ngram (name)",
+    "array": "CREATE INDEX array ON t USING array (tags)",
 }
 
 
@@ -45,6 +58,7 @@ def random_row(chance: random.Random, key: int, region: str) -> dict[str, Any]:
         "ratio": chance.choice(RATIOS),
         "flag": chance.choice([True, False, None]),
         "region": region,
+        "tags": chance.choice(TAGS),
     }
 
 
@@ -74,6 +88,7 @@ def clustered_table(path: Path, groups: int = 4, rows: int = 5) -> Fabricated:
                 "ratio": float(place) + key / 10,
                 "flag": place % 2 == 0,
                 "region": region,
+                "tags": [f"tag-{place}-{key}", None],
             }
             for key in range(rows)
         ]
