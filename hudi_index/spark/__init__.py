@@ -3,14 +3,12 @@
 The only package that imports pyspark.
 """
 
-from hudi_index.errors import NoJvmError
 from hudi_index.spark.read.file_index import NotPlannedWarning, SparkPlan, last_plans
 from hudi_index.spark.read.indexed import read_indexed
 from hudi_index.spark.runtime.session import SHORT_RUN, local_session
 
 __all__ = [
     "SHORT_RUN",
-    "NoJvmError",
     "NotPlannedWarning",
     "SparkPlan",
     "last_plans",

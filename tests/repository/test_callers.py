@@ -125,7 +125,8 @@ def test_every_name_has_a_caller_in_the_product() -> None:
 def test_name_without_a_caller_is_seen() -> None:
     sources = {
         "a.py": "__all__ = ['lost', 'kept']\nLEFT = 1\ndef kept(): pass\ndef lost(): '''See `lost`.'''\n",
-        "b.py": "from a import kept, lost\nclass C:\n  def __len__(self): ...\n  def gone(self): ...\nkept(C)\n",
+        "b.py": "from a import kept, lost\nclass C:\n  def __len__(self): ...\n  def gone(self): ...\n",
+        "c.py": "from a import kept\nfrom b import C\nkept(C)\n",
     }
 
     assert unused_names(sources) == ["a.py: LEFT", "a.py: lost", "b.py: gone"]
