@@ -18,10 +18,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from hudi_index.entries import Owner, encode_array, secondary_index_keys, shards_of
+from hudi_index.catalog import IndexDefinition
+from hudi_index.entries import encode_array, shards_of
 from hudi_index.entries.ranges import KeyRange
+from hudi_index.kinds import SliceContext, describe, kind_of
 from hudi_index.metadata_table.table import MetadataTable
 from hudi_index.storage import Storage
+from hudi_index.table import RECORD_KEY, FileGroupId
 
 PARTITION = "secondary_index_bench"
 SHARDS = 8
@@ -35,20 +38,22 @@ def build(path: Path, entries: int) -> float:
     table = MetadataTable(Storage.open(path))
     table.create()
     chance = np.random.default_rng(1)
-    values = encode_array(pa.array(chance.integers(0, entries // VALUES_PER_ENTRY, entries)))
-    records = encode_array(pa.array(chance.permutation(entries)))
-    owners = [
-        Owner(f"2026-{group % 12:02d}", f"{group:08x}-0000-4000-8000-000000000000-0")
-        for group in range(GROUPS)
-    ]
+    values = pa.array(chance.integers(0, entries // VALUES_PER_ENTRY, entries))
+    records = pa.array(chance.permutation(entries)).cast(pa.string())
+    kind = kind_of(IndexDefinition("bench", "secondary_index", ("value",)), {"value": pa.int64()})
     size = entries // GROUPS
-    keys = pa.concat_arrays(
-        [
-            secondary_index_keys([values.slice(at * size, size)], records.slice(at * size, size), owners[at])
-            for at in range(GROUPS)
-        ]
-    )
-    shards = shards_of(values.slice(0, len(keys)), SHARDS)
+    described = [
+        describe(
+            kind,
+            SliceContext(
+                FileGroupId(f"2026-{group % 12:02d}", f"{group:08x}-0000-4000-8000-000000000000-0"), group
+            ),
+            [pa.record_batch({RECORD_KEY: records.slice(at, size), "value": values.slice(at, size)})],
+        )
+        for group, at in enumerate(range(0, GROUPS * size, size))
+    ]
+    keys = pa.concat_tables(described).column("key").combine_chunks()
+    shards = shards_of(keys, SHARDS, kind.key_tail)
     with table.begin(shards={PARTITION: SHARDS}) as transaction:
         for shard in range(SHARDS):
             mine = pa.table({"key": keys.filter(pa.array(shards == shard))}).sort_by("key")
@@ -57,7 +62,7 @@ def build(path: Path, entries: int) -> float:
     for round_ in range(3):
         with table.begin() as transaction:
             picked = keys.take(pa.array(chance.choice(len(keys), 2000, replace=False)))
-            where = shards_of(pa.array([key.partition("$")[0] for key in picked.to_pylist()]), SHARDS)
+            where = shards_of(picked, SHARDS, kind.key_tail)
             for shard in range(SHARDS):
                 mine = picked.filter(pa.array(where == shard))
                 half = len(mine) // 2

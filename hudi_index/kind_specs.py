@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from hudi_index.errors import UnknownIndexKindError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 __all__ = [
     "DEFAULT",
@@ -41,6 +41,8 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 GROUP = "hudi_index.kinds"
+_FOLDERS = ("files", "func_index")
+"""Folders of the index metadata table, or how they begin, that are no kind's."""
 DEFAULT = "secondary_index"
 """What CREATE INDEX over columns makes without USING (RFC-77)."""
 DEFAULT_OF_EXPRESSION = "column_stats"
@@ -292,20 +294,31 @@ def built_in(name: str) -> KindSpec:
 def specs() -> Mapping[str, KindSpec]:
     """All kinds by name: those of this package, then those that others register."""
     found = {spec.name: spec for spec in _ROWS}
-    known_words = {word for spec in _ROWS for word in (spec.name, *spec.aliases)}
     for point in metadata.entry_points(group=GROUP):
         try:
             spec = point.load()
         except Exception as error:  # noqa: BLE001  whatever a foreign package raises must not stop this one
             log.warning("kind of index %s (%s) can't be loaded: %s", point.name, point.value, error)
             continue
-        words = {spec.name, *spec.aliases} if isinstance(spec, KindSpec) else set()
-        if not words or words & known_words:
-            log.warning("%s is no new kind of index: %r", point.value, spec)
-            continue
-        found[spec.name] = spec
-        known_words |= words
+        reason = "it is no KindSpec" if not isinstance(spec, KindSpec) else _clash(spec, found.values())
+        if reason:
+            log.warning("kind of index %s (%s) is left out: %s", point.name, point.value, reason)
+        else:
+            found[spec.name] = spec
     return found
+
+
+def _clash(spec: KindSpec, others: Iterable[KindSpec]) -> str | None:
+    """What a kind has in common with one of others; None if nothing."""
+    words = {word.lower() for word in (spec.name, *spec.aliases)}
+    if spec.folder in _FOLDERS or not re.fullmatch(r"[a-z][a-z0-9_]*", spec.folder):
+        return f"the folder {spec.folder!r} can't be a kind's"
+    for other in others:
+        if common := words & {other.name, *other.aliases}:
+            return f"{other.name} is called {', '.join(sorted(common))} already"
+        if spec.folder == other.folder:
+            return f"the folder {spec.folder!r} is {other.name}'s"
+    return None
 
 
 def spec_of(name: str) -> KindSpec | None:

@@ -10,8 +10,9 @@ has one need not check it again. Its JSON form is one entry of `index.json`:
 `version` is that of the kind's entries. `partition` is there for kinds of other packages only, so that an
 index can be dropped where its kind is not installed.
 
-An index of a kind that nobody here knows, or of a newer version of its kind, is read as `foreign`: it is
-listed and can be dropped, is written back as it was, and `unsupported` says why nobody uses it.
+An index of a kind that nobody here knows, of a newer version of its kind, or of another package's kind that
+does not take it any more, is read as `foreign`: it is listed and can be dropped, is written back as it was,
+and `unsupported` says why nobody uses it.
 
 Names become folders of the index metadata table. They are ASCII letters, digits, `_` and `-`, begin with
 a letter or `_`, and have at most 128 characters, so that the longest file name made from one stays below
@@ -188,6 +189,11 @@ class IndexDefinition:
             return (
                 f"there is no kind of index {self.kind!r} here: install what provides it, or drop the index"
             )
+        if self.version <= spec.version:
+            return (
+                f"{self.kind} as it is installed here does not take the index's definition: use the release "
+                "that made it, or drop the index"
+            )
         return (
             f"its entries are of version {self.version} of {self.kind}, and this release knows version "
             f"{spec.version}: use the release that made it, or drop the index"
@@ -223,6 +229,8 @@ class IndexDefinition:
     def as_dict(self) -> dict[str, Any]:
         """The JSON form."""
         if self.foreign is not None:
+            if self.state.value == self.foreign.get("state"):
+                return dict(self.foreign)
             changed = {"state": self.state.value, "reason": self.reason, "changed_time": self.changed_time}
             return {**self.foreign, **changed}
         partition = {} if self.spec.is_built_in else {"partition": self.partition}
@@ -260,7 +268,17 @@ class IndexDefinition:
             raise CatalogCorruptError(path=path, reason=f"{label} has version {version!r}")
         if spec is None or version > spec.version:
             return cls._foreign(data, path=path, label=label)
-        data = {"meaning": None, **data}
+        try:
+            return cls._own({"meaning": None, **data}, path=path, label=label)
+        except CatalogCorruptError:
+            if spec.is_built_in:
+                raise
+            # What another package takes for options is its own: it must not make the catalog unreadable.
+            return cls._foreign(data, path=path, label=label)
+
+    @classmethod
+    def _own(cls, data: dict[str, Any], *, path: str, label: str) -> IndexDefinition:
+        """An index of a kind and version that are known here."""
         data.pop("partition", None)
         names = {each.name for each in fields(cls)} - {"foreign"}
         if set(data) != names:
@@ -295,14 +313,18 @@ class IndexDefinition:
                 source_fields=tuple(map(str, columns)) if isinstance(columns, list) else (),
                 expression=expression if isinstance(expression, str) else None,
                 state=IndexState(data.get("state")),
-                reason=str(data["reason"]) if data.get("reason") else None,
-                created_time=str(data.get("created_time")),
-                changed_time=str(data.get("changed_time")),
+                reason=_text_or_none(data.get("reason")),
+                created_time=_text_or_none(data.get("created_time")),
+                changed_time=_text_or_none(data.get("changed_time")),
                 version=data["version"],
                 foreign=dict(data),
             )
         except (UserError, ValueError) as error:
             raise CatalogCorruptError(path=path, reason=f"{label}: {error}") from error
+
+
+def _text_or_none(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _check_types(data: Mapping[str, Any], *, path: str, label: str) -> None:

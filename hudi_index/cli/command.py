@@ -308,7 +308,7 @@ def _as_json(answer: object) -> str:
 
 def _plain(answer: object) -> object:
     if isinstance(answer, tuple):
-        return [_plain(each) for each in answer]
+        return _definitions(answer)
     return answer.as_dict() if isinstance(answer, _Answer) else answer
 
 
@@ -320,4 +320,9 @@ def _as_text(answer: object) -> str:
 
 
 def _definitions(answer: tuple[IndexDefinition, ...]) -> list[dict[str, Any]]:
-    return [each.as_dict() for each in answer]
+    """What is shown of indexes: the reason of one that can't be used here is not stored."""
+    shown = ({name: getattr(each, name) for name in _SHOWN} for each in answer)
+    return [
+        {**facts, **each.as_dict(), "reason": each.reason or each.unsupported}
+        for facts, each in zip(shown, answer, strict=True)
+    ]

@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 
 from hudi_index.coverage.identities import identity_columns
 from hudi_index.entries import owner_suffix
-from hudi_index.entries.schema import PAYLOADS, PayloadType, payload_fields
+from hudi_index.entries.schema import PAYLOADS, payload_fields
 from hudi_index.table.slices import FileGroupId, SliceIdentity
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ __all__ = [
 
 PARTITION = "files"
 PAYLOAD = "filesystemMetadata"
+_TYPE = 2
+"""What the field `type` of its entries says, in Hudi's numbering."""
 INDEXES = "indexes"
 """Where a commit's data snapshot keeps the ids of the indexes that describe it, joined by commas."""
 
@@ -109,7 +111,7 @@ def entries_of(slices: Iterable[IndexedSlice]) -> pa.Table:
     return pa.table(
         {
             "key": pa.array(keys, pa.string()),
-            "type": pa.array([int(PayloadType.FILES)] * len(rows), pa.int32()),
+            "type": pa.array([_TYPE] * len(rows), pa.int32()),
             PAYLOAD: pa.array(payload, PAYLOADS[PAYLOAD]),
         }
     )

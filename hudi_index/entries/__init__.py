@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hudi_index.entries.decoding import decode_array, decode_text, decode_value
+from hudi_index.entries.decoding import decode_text
 from hudi_index.entries.encoding import (
     NULL,
     encode_array,
@@ -10,26 +10,16 @@ from hudi_index.entries.encoding import (
     encode_value,
     encode_values,
     key_type,
-    text_prefix,
 )
 from hudi_index.entries.keys import (
     OWNER_PARTS,
     PARTITION_PARTS,
-    RECORD_PARTS,
     SEPARATOR,
-    Owner,
-    bitmap_keys,
-    column_key,
     join_key,
     join_keys,
     lookup_part,
-    owner_of,
     owner_suffix,
-    partition_of,
     partition_part,
-    partition_stats_key,
-    record_index_keys,
-    secondary_index_keys,
     shard_of,
     shards_of,
     split_key,
@@ -40,14 +30,8 @@ __all__ = [
     "NULL",
     "OWNER_PARTS",
     "PARTITION_PARTS",
-    "RECORD_PARTS",
     "SEPARATOR",
-    "Owner",
-    "bitmap_keys",
-    "column_key",
-    "decode_array",
     "decode_text",
-    "decode_value",
     "encode_array",
     "encode_text",
     "encode_value",
@@ -56,16 +40,10 @@ __all__ = [
     "join_keys",
     "key_type",
     "lookup_part",
-    "owner_of",
     "owner_suffix",
-    "partition_of",
     "partition_part",
-    "partition_stats_key",
-    "record_index_keys",
-    "secondary_index_keys",
     "shard_of",
     "shards_of",
     "split_key",
     "successor",
-    "text_prefix",
 ]

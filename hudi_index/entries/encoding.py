@@ -57,7 +57,6 @@ __all__ = [
     "encode_value",
     "encode_values",
     "key_type",
-    "text_prefix",
 ]
 
 NULL = "!"
@@ -170,15 +169,6 @@ def encode_text(text: str) -> str:
     except UnicodeEncodeError as error:
         raise UnencodableValueError(column=_UNNAMED, type_name="string", reason=str(error)) from error
     return text.translate(ESCAPES)
-
-
-def text_prefix(prefix: str) -> str:
-    """What the encoded form of every text that starts with `prefix`, and of no other text, starts with.
-
-    Encoding goes character by character and no character's code begins with another's, so a text starts with
-    the prefix exactly when its code starts with the prefix's code. The empty prefix also fits `NULL`.
-    """
-    return encode_text(prefix)
 
 
 def _encode(values: pa.Array[Any], widest: pa.DataType) -> pa.Array[Any]:

@@ -1,27 +1,16 @@
-"""The grammar of entry keys: parts joined by `$`, the last of them naming the file group the entry came from.
+"""What the keys of all partitions have in common: parts joined by `$`, the last of them naming the owner.
 
-    owner             <partition path>$<file id>
-    files             <owner>
-    column_stats      <column>$<owner>
-    bloom_filters     <column>$<owner>
-    partition_stats   <column>$<partition path>
-    record_index      <record key>$<owner>
-    secondary_index   <secondary key, part by part>$<record key>$<owner>
-    bitmap_index      <column>$<value>$<owner>
+The owner is the file group that the entry came from. A key names it in one of two ways:
+
+    <partition path>$<file id>        as `files` does, whose keys are nothing else
+    <number of the file group>        short, for partitions with an entry per row or value
+
+What comes before is the kind's: its docstring has the grammar in a line `key`. What a look-up knows of
+a key comes first. It decides the shard: all but the last parts, as many as the kind's `key_tail` says.
 
 Values are encoded by `encoding`; columns, record keys, partition paths and file ids are text. No part holds a
 `$`, so a key splits only one way, and keys sort by their parts from left to right, each in its value's order.
 `.` stands for the empty partition path of an unpartitioned table (RFC-92), and `%2E` for a path that is `.`.
-
-What a look-up knows of a key comes first, and decides the shard:
-
-    files             the whole key        tail 0
-    partition_stats   the column           tail PARTITION_PARTS
-    column_stats      the column           tail OWNER_PARTS
-    bloom_filters     the column           tail OWNER_PARTS
-    record_index      the record key       tail OWNER_PARTS
-    bitmap_index      column and value     tail OWNER_PARTS
-    secondary_index   the secondary key    tail RECORD_PARTS
 
 With `p` for what comes before a value (its column and `$`, or nothing), `v` for the encoded value and `key`
 for a whole key, a predicate becomes a range `start <= key < stop`:
@@ -31,7 +20,7 @@ for a whole key, a predicate becomes a range `start <= key < stop`:
     <= v              successor(p NULL)      to   successor(p v $)
     >  v              successor(p v $)       to   successor(p)
     >= v              p v $                  to   successor(p)
-    LIKE 'v%'         p text_prefix          to   successor(p text_prefix), less null's range
+    LIKE 'v%'         p v                    to   successor(p v), less null's range
     IS NULL           p NULL                 to   successor(p NULL)
     IS NOT NULL       successor(p NULL)      to   successor(p)
 """
@@ -40,7 +29,6 @@ from __future__ import annotations
 
 import sys
 import zlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,10 +36,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_index.entries._buffers import bytes_of
-from hudi_index.entries.decoding import decode_text
 from hudi_index.entries.encoding import encode_text
 from hudi_index.entries.words import crc32_of
-from hudi_index.errors import KeyCorruptError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,21 +47,12 @@ if TYPE_CHECKING:
 __all__ = [
     "OWNER_PARTS",
     "PARTITION_PARTS",
-    "RECORD_PARTS",
     "SEPARATOR",
-    "Owner",
-    "bitmap_keys",
-    "column_key",
     "join_key",
     "join_keys",
     "lookup_part",
-    "owner_of",
     "owner_suffix",
-    "partition_of",
     "partition_part",
-    "partition_stats_key",
-    "record_index_keys",
-    "secondary_index_keys",
     "shard_of",
     "shards_of",
     "split_key",
@@ -86,24 +63,9 @@ SEPARATOR = "$"
 
 PARTITION_PARTS = 1
 OWNER_PARTS = 2
-RECORD_PARTS = 1 + OWNER_PARTS
 
 _UNPARTITIONED = "."
 _DOT = "%2E"
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Owner:
-    """The file group that an entry came from."""
-
-    partition_path: str
-    """Empty for an unpartitioned table."""
-    file_id: str
-
-    @property
-    def suffix(self) -> str:
-        """The end of the owner's every key, and its whole key in `files`."""
-        return owner_suffix(self.partition_path, self.file_id)
 
 
 def partition_part(partition_path: str) -> str:
@@ -113,29 +75,9 @@ def partition_part(partition_path: str) -> str:
     return _DOT if partition_path == _UNPARTITIONED else encode_text(partition_path)
 
 
-def partition_of(part: str) -> str:
-    """The partition path that a key part stands for."""
-    if part == _UNPARTITIONED:
-        return ""
-    return _UNPARTITIONED if part == _DOT else decode_text(part)
-
-
 def owner_suffix(partition_path: str, file_id: str) -> str:
     """`<partition path>$<file id>`."""
     return join_key(partition_part(partition_path), encode_text(file_id))
-
-
-def owner_of(key: str) -> Owner:
-    """The owner that a key of any partition but `partition_stats` ends with.
-
-    Raises:
-        KeyCorruptError: for a key that is too short to name one.
-    """
-    parts = split_key(key)
-    if len(parts) < OWNER_PARTS:
-        raise KeyCorruptError(key=key, reason="it names no owner")
-    partition, file_id = parts[-OWNER_PARTS:]
-    return Owner(partition_of(partition), decode_text(file_id))
 
 
 def join_key(*parts: str) -> str:
@@ -154,33 +96,6 @@ def join_keys(parts: Sequence[pa.Array[Any] | str]) -> pa.Array[Any]:
 def split_key(key: str) -> list[str]:
     """The encoded parts of a key."""
     return key.split(SEPARATOR)
-
-
-def column_key(column: str, owner: Owner) -> str:
-    """The key of a file group's entry in `column_stats` and `bloom_filters`."""
-    return join_key(encode_text(column), owner.suffix)
-
-
-def partition_stats_key(column: str, partition_path: str) -> str:
-    """The key of a partition's entry in `partition_stats`."""
-    return join_key(encode_text(column), partition_part(partition_path))
-
-
-def record_index_keys(record_keys: pa.Array[Any], owner: Owner) -> pa.Array[Any]:
-    """The `record_index` keys of encoded record keys."""
-    return join_keys([record_keys, owner.suffix])
-
-
-def secondary_index_keys(
-    secondary_key: Sequence[pa.Array[Any]], record_keys: pa.Array[Any], owner: Owner
-) -> pa.Array[Any]:
-    """The keys of a secondary index, of the encoded columns of its key and encoded record keys."""
-    return join_keys([*secondary_key, record_keys, owner.suffix])
-
-
-def bitmap_keys(column: str, values: pa.Array[Any], owner: Owner) -> pa.Array[Any]:
-    """The `bitmap_index` keys of a column's encoded values."""
-    return join_keys([encode_text(column), values, owner.suffix])
 
 
 def lookup_part(key: str, tail: int) -> str:

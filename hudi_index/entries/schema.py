@@ -2,7 +2,7 @@
 
     key                     text, the entry's key; unique inside its partition
     partition               the partition the entry lives in (constant per file, Hudi's partition column)
-    type                    which payload is set, in Hudi's numbering (PayloadType)
+    type                    which payload is set, in Hudi's numbering (`payload_type` of kinds)
     filesystemMetadata …    one nullable struct per payload; all others are null
     _hoodie_is_deleted      true in log files only: the key is gone (a tombstone)
 
@@ -12,7 +12,6 @@ compare as bytes whatever the column's type.
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -27,7 +26,6 @@ __all__ = [
     "PARTITION",
     "PAYLOADS",
     "TYPE",
-    "PayloadType",
     "as_entries",
     "avro_schema_of",
     "payload_fields",
@@ -39,18 +37,6 @@ KEY = "key"
 PARTITION = "partition"
 TYPE = "type"
 DELETED = "_hoodie_is_deleted"
-
-
-class PayloadType(IntEnum):
-    """What an entry says; numbers as in Hudi's MetadataPartitionType where it has the kind."""
-
-    FILES = 2
-    COLUMN_STATS = 3
-    BLOOM_FILTERS = 4
-    RECORD_INDEX = 5
-    PARTITION_STATS = 6
-    SECONDARY_INDEX = 7
-    BITMAP = 20
 
 
 def _struct(**fields: pa.DataType) -> pa.StructType:
@@ -86,7 +72,7 @@ PAYLOADS: dict[str, pa.StructType] = {
     "recordIndexMetadata": _struct(orderingValue=pa.string(), instantTime=pa.string()),
     "BitmapIndexMetadata": _struct(bitmap=pa.binary()),
 }
-"""Payload structs by field name. Secondary index entries need none: their key says it all."""
+"""Payload structs by field name. They are the stored format: kinds choose among them, or need none."""
 
 _FIELDS: list[pa.Field[Any]] = [
     pa.field(KEY, pa.string(), nullable=False),

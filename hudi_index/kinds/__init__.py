@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from hudi_index.entries.schema import PAYLOADS
 from hudi_index.errors import UnsupportedKindError
 from hudi_index.kind_parts.diff import diff_entries
 from hudi_index.kind_parts.protocol import (
@@ -55,6 +56,7 @@ __all__ = [
     "describe",
     "diff_entries",
     "kind_of",
+    "reason_against",
     "summary_of",
 ]
 
@@ -68,8 +70,26 @@ def class_of(spec: KindSpec) -> Any:
     module, _, name = spec.implementation.partition(":")
     try:
         return getattr(import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise UnsupportedKindError(kind=spec.name, reason=str(error)) from error
+    except Exception as error:
+        # Whatever another package raises when it is imported must not stop this one.
+        raise UnsupportedKindError(kind=spec.name, reason=f"{type(error).__name__}: {error}") from error
+
+
+def reason_against(definition: IndexDefinition) -> str | None:
+    """Why nobody here can build or ask an index, whatever its state; None if that is not so.
+
+    That is no fault of the index: it stays as it is for those who can.
+    """
+    if definition.unsupported is not None:
+        return definition.unsupported
+    spec = definition.spec
+    try:
+        class_of(spec)
+    except UnsupportedKindError as error:
+        return f"{spec.implementation} can't be loaded: {error.reason}; mend its package, or drop the index"
+    if spec.payload is not None and spec.payload not in PAYLOADS:
+        return f"its kind wants a payload {spec.payload}, and there are {', '.join(PAYLOADS)}"
+    return None
 
 
 def kind_of(
@@ -93,8 +113,8 @@ def kind_of(
         UnsupportedTypeError: a type that can't be indexed.
         UnsupportedKindError: nobody here can use the index.
     """
-    if definition.unsupported is not None:
-        raise UnsupportedKindError(kind=definition.kind, reason=definition.unsupported)
+    if reason := reason_against(definition):
+        raise UnsupportedKindError(kind=definition.kind, reason=reason)
     kind: type[IndexKind] = class_of(definition.spec)
     sources = sources_of(kind, definition, term_types) if definition.spec.has_columns else ()
     name = record_key_field

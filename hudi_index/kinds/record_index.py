@@ -23,20 +23,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import types
 
 from hudi_index.entries.encoding import encode_array
 from hudi_index.entries.keys import SEPARATOR, join_keys, partition_part
 from hudi_index.entries.schema import KEY, PAYLOADS
-from hudi_index.entries.sorted import first_of_each
-from hudi_index.entries.words import are_surely_distinct
 from hudi_index.kind_parts.numbers import NumberedQuestion
 from hudi_index.kind_parts.protocol import IndexKind
-from hudi_index.kind_parts.ranges import part_domain
+from hudi_index.kind_parts.record_keys import preferred_of_each, record_keys_of, spelled_field
 from hudi_index.kind_parts.values import entry_table, key_parts, values_of
 from hudi_index.kind_specs import built_in
-from hudi_index.predicate.values.condition import Term
-from hudi_index.predicate.values.domain import Domain, Range
 from hudi_index.table.record_keys import RECORD_KEY
 
 if TYPE_CHECKING:
@@ -45,14 +40,13 @@ if TYPE_CHECKING:
     from hudi_index.catalog.definition import IndexDefinition
     from hudi_index.coverage.covered import Candidates, Mask
     from hudi_index.kind_parts.protocol import Question, SliceContext, TableFacts
-    from hudi_index.kind_parts.ranges import PartDomain
     from hudi_index.kind_parts.source import Source
     from hudi_index.kind_specs import KindSpec
     from hudi_index.predicate.values.condition import Constraint
 
-__all__ = ["COMMIT_TIME", "RecordIndex"]
+__all__ = ["RecordIndex"]
 
-COMMIT_TIME = "_hoodie_commit_time"
+_COMMIT_TIME = "_hoodie_commit_time"
 
 _ORDERING, _INSTANT = "orderingValue", "instantTime"
 _ROWS = pa.schema({KEY: pa.string(), _ORDERING: pa.string(), _INSTANT: pa.string()})
@@ -71,20 +65,14 @@ class RecordIndex(IndexKind):
     @classmethod
     def of(cls, definition: IndexDefinition, _: tuple[Source, ...], facts: TableFacts, /) -> RecordIndex:
         """With the table's ordering fields and record key."""
-        field = facts.record_key
-        # Of other types it is not certain how the key generator spells their values.
-        is_certain = field is not None and (
-            types.is_string(field.data_type) or types.is_integer(field.data_type)
-        )
         is_partitioned = definition.option("partitioned") == "true"
-        return cls(
-            definition.partition, (), facts.ordering_fields, field if is_certain else None, is_partitioned
-        )
+        key_field = spelled_field(facts.record_key)
+        return cls(definition.partition, (), facts.ordering_fields, key_field, is_partitioned)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Ordering fields, and the commit time, which batches may lack."""
-        return (*self.ordering_fields, COMMIT_TIME)
+        return (*self.ordering_fields, _COMMIT_TIME)
 
     def builder(self, context: SliceContext) -> RecordIndexBuilder:
         """Describes one slice."""
@@ -92,7 +80,7 @@ class RecordIndex(IndexKind):
 
     def ask(self, constraint: Constraint, candidates: Candidates) -> Question | None:
         """The entries of the record keys, of a partitioned index in the partitions that are left."""
-        domain = self._record_keys(constraint)
+        domain = record_keys_of(constraint, self.key_field)
         if domain is None:
             return None
         prefixes = [""]
@@ -105,19 +93,6 @@ class RecordIndex(IndexKind):
             [wanted for prefix in prefixes for wanted in domain.keys(prefix)],
             is_partitioned=self.is_partitioned,
         )
-
-    def _record_keys(self, constraint: Constraint) -> PartDomain | None:
-        domain = constraint.domain
-        if domain is None:
-            return None
-        if constraint.term == Term(RECORD_KEY):
-            return part_domain(domain, pa.string())
-        # A field that is null, if a table lets it be, has a record key that is not.
-        if self.key_field is None or constraint.term != self.key_field.term or domain.has_null:
-            return None
-        if types.is_string(self.key_field.data_type):
-            return part_domain(domain, pa.string())
-        return _as_texts(domain)
 
 
 @dataclass(frozen=True)
@@ -152,8 +127,8 @@ class RecordIndexBuilder:
                 [encode_array(values_of(batch, name), name) for name in self._kind.ordering_fields]
             )
         instants: pa.Array[Any] = pa.nulls(len(record_keys), pa.string())
-        if COMMIT_TIME in batch.schema.names:
-            instants = batch.column(COMMIT_TIME).cast(pa.string())
+        if _COMMIT_TIME in batch.schema.names:
+            instants = batch.column(_COMMIT_TIME).cast(pa.string())
         self._found.append(pa.table({KEY: join_keys(parts), _ORDERING: ordering, _INSTANT: instants}))
         return iter(())
 
@@ -161,25 +136,8 @@ class RecordIndexBuilder:
         """One entry per record key."""
         spec = self._kind.spec
         fields = list(PAYLOADS[spec.payload or ""])
-        rows = _one_of_each(pa.concat_tables(self._found))
+        rows = preferred_of_each(pa.concat_tables(self._found), spec.preference)
         for batch in rows.to_batches() or [pa.RecordBatch.from_pylist([], _ROWS)]:
             arrays = [batch.column(field.name) for field in fields]
             payload = pa.StructArray.from_arrays(arrays, fields=fields)
             yield entry_table(batch.column(KEY), spec, payload)
-
-
-def _one_of_each(rows: pa.Table) -> pa.Table:
-    """Of each key the row with the largest ordering value, of those the one with the largest commit time."""
-    if are_surely_distinct(rows.column(KEY)):
-        return rows
-    # Nulls come last in either direction.
-    ordered = rows.sort_by([(KEY, "ascending"), (_ORDERING, "descending"), (_INSTANT, "descending")])
-    return first_of_each(ordered)
-
-
-def _as_texts(domain: Domain) -> PartDomain | None:
-    """Integers as record keys spell them; None for ranges, since texts of numbers sort in another order."""
-    values = [each.low.value for each in domain.ranges]
-    if not all(each.is_point for each in domain.ranges) or not all(type(value) is int for value in values):
-        return None
-    return part_domain(Domain.of(Range.equal(str(value)) for value in values), pa.string())

@@ -19,10 +19,12 @@ from hudi_index.errors import (
     IndexExistsError,
     InvalidDefinitionError,
     StatementRefusedError,
+    UnsupportedKindError,
     UserError,
 )
 from hudi_index.jobs import JobReport
 from hudi_index.kind_specs import Sharing
+from hudi_index.kinds import reason_against
 from hudi_index.lifecycle.maintain import bring_up_to_date
 from hudi_index.lifecycle.mending import mended_if_damaged
 from hudi_index.lifecycle.state import IndexedState
@@ -159,6 +161,9 @@ def build_anew(
     catalog, metadata_table = Catalog(storage), MetadataTable.of(storage)
     with report.phase("look"):
         state = IndexedState.load(storage, metadata_table)
+        for each in wanted:
+            if reason := reason_against(each):
+                raise UnsupportedKindError(kind=each.kind, reason=reason)
         found = [with_recorded_facts(state.spelled(each), state, executor) for each in wanted]
     renewed: list[tuple[IndexDefinition, IndexDefinition]] = []
     try:

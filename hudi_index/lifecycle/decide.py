@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from hudi_index.catalog import IndexState
 from hudi_index.coverage import files
+from hudi_index.kinds import reason_against
 from hudi_index.lifecycle.partitions import partitions_of, summary_partition
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class Facts:
     """The ids of the indexes whose entries describe what `files` says."""
     unfit: frozenset[str] = frozenset()
     """The ids of the indexes that no longer fit the table's schema."""
+    unusable: frozenset[str] = frozenset()
+    """The ids of the indexes that nobody here can build: they are left alone, and nobody keeps them up."""
     is_all_replaced: bool = False
     """Whether none of the file groups that are described is left, and there are others."""
 
@@ -51,13 +54,18 @@ class Facts:
             shards=state.view.state.shards,
             described=state.describing,
             unfit=frozenset(each.id for each in state.ready() if state.reason_against(each)),
+            unusable=frozenset(each.id for each in state.definitions if reason_against(each)),
             is_all_replaced=bool(indexed and slices) and not any(each.group in indexed for each in slices),
         )
 
     @property
     def ready(self) -> list[IndexDefinition]:
         """The indexes that queries may use."""
-        return [each for each in self.definitions if each.state is IndexState.READY]
+        return [each for each in self.definitions if self.is_kept_up(each)]
+
+    def is_kept_up(self, definition: IndexDefinition) -> bool:
+        """Whether maintenance keeps an index up."""
+        return definition.state is IndexState.READY and definition.id not in self.unusable
 
 
 @dataclass(frozen=True)
@@ -148,7 +156,7 @@ def _has_unmaintained(definition: IndexDefinition, facts: Facts, new: Iterable[I
     return any(
         each.partition == definition.partition and set(each.source_fields) & set(definition.source_fields)
         for each in facts.definitions
-        if each.id not in built and each.state is not IndexState.READY
+        if each.id not in built and not facts.is_kept_up(each)
     )
 
 

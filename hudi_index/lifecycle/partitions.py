@@ -10,7 +10,7 @@ import pyarrow as pa
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.entries.schema import KEY
 from hudi_index.kind_parts.diff import diff_entries
-from hudi_index.kind_specs import specs
+from hudi_index.kind_specs import spec_of, specs
 from hudi_index.kinds import summary_of
 from hudi_index.metadata_table import Reader
 
@@ -28,9 +28,10 @@ __all__ = ["merge_partitions", "partitions_of", "summaries_of", "summary_partiti
 
 def summary_partition(definition: IndexDefinition) -> str | None:
     """The partition with an index's summaries; None if it has none."""
-    if definition.unsupported is not None or definition.is_functional or definition.spec.summary is None:
+    spec = spec_of(definition.kind)
+    if spec is None or spec.summary is None or definition.is_functional:
         return None
-    return specs()[definition.spec.summary].folder
+    return specs()[spec.summary].folder
 
 
 def partitions_of(definition: IndexDefinition, known: Collection[str]) -> list[str]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from hudi_index.catalog import Catalog, IndexState
 from hudi_index.errors import ConflictError, NeedsSparkError, UserError
 from hudi_index.jobs import JobReport, aligned
+from hudi_index.kinds import reason_against
 from hudi_index.lifecycle.create import build_anew, with_recorded_facts
 from hudi_index.lifecycle.drop import drop
 from hudi_index.lifecycle.maintain import maintain
@@ -139,7 +140,11 @@ def _build(storage: Storage, executor: Executor, report: RepairReport) -> None:
         report.notes.append(str(error))
     now = IndexedState.load(storage, metadata_table, known=state)
     for each in now.definitions:
-        if each.state is not IndexState.READY:
+        if reason := reason_against(each):
+            # Not damaged, and nobody's to change here.
+            report.left.pop(each.name, None)
+            report.notes.append(f"index {each.name} is not used: {reason}")
+        elif each.state is not IndexState.READY:
             _take_out_of_building(storage, each, report)
         elif each.id not in now.describing:
             report.left.setdefault(each.name, "its entries are to be built anew: repair with a Spark session")

@@ -14,7 +14,7 @@ from hudi_index.catalog import Catalog, IndexDefinition, IndexState
 from hudi_index.coverage import files
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.errors import CorruptError, StaleExpressionError, UnknownColumnError
-from hudi_index.kinds import kind_of
+from hudi_index.kinds import kind_of, reason_against
 from hudi_index.lifecycle.description import Expression
 from hudi_index.metadata_table import MetadataTable, Reader
 from hudi_index.table import Snapshot, record_key_field
@@ -162,8 +162,12 @@ class IndexedState:
         return next(each for each in self.definitions if each.name == name)
 
     def ready(self) -> list[IndexDefinition]:
-        """The indexes that queries may use."""
-        return [each for each in self.definitions if each.state is IndexState.READY]
+        """The indexes that are kept up and that queries may use; not those that nobody here can use."""
+        return [
+            each
+            for each in self.definitions
+            if each.state is IndexState.READY and reason_against(each) is None
+        ]
 
     def spelled(self, definition: IndexDefinition) -> IndexDefinition:
         """The definition with its columns as the table spells them: SQL does not look at case.
@@ -208,7 +212,9 @@ class IndexedState:
         return tuple(found)
 
     def reason_against(self, definition: IndexDefinition) -> str | None:
-        """Why the index no longer fits the table's schema, None if it does."""
+        """Why the index can't be used here or no longer fits the table's schema, None if neither is so."""
+        if reason := reason_against(definition):
+            return reason
         try:
             types = self.types_of(definition)
         except UnknownColumnError as error:

@@ -42,6 +42,7 @@ class IndexStatus:
     """Its columns, or its expression."""
     state: str
     reason: str | None
+    """Why it is not used, if that has to do with the index itself."""
     is_used: bool
     """Whether plans ask it: it is ready, fits the table's schema and describes the indexed slices."""
     partition: str
@@ -134,13 +135,14 @@ def _rows_of(storage: Storage, slices: list[FileSlice]) -> int:
 def _index_status(
     definition: IndexDefinition, state: IndexedState, partition: PartitionStatus | None
 ) -> IndexStatus:
-    is_ready = definition.state is IndexState.READY and state.reason_against(definition) is None
+    against = state.reason_against(definition)
+    is_ready = definition.state is IndexState.READY and against is None
     return IndexStatus(
         name=definition.name,
         kind=str(definition.kind),
         on=definition.expression or ", ".join(definition.source_fields),
         state=str(definition.state),
-        reason=definition.reason,
+        reason=definition.reason or against,
         is_used=is_ready and definition.id in state.describing,
         partition=definition.partition,
         shards=partition.shards if partition else 0,

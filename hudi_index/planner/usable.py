@@ -19,7 +19,7 @@ from hudi_index.coverage import files
 from hudi_index.coverage.covered import Covered
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.errors import CorruptError, UserError
-from hudi_index.kinds import kind_of, summary_of
+from hudi_index.kinds import kind_of, reason_against, summary_of
 from hudi_index.log_once import warn_once
 from hudi_index.predicate import BoundTerm, Session, Term, bound_expression, derivation_of, parse_type
 from hudi_index.predicate.calendar import STORED
@@ -129,7 +129,11 @@ class UsableIndexes:
             return found
         described_by = files.describing_indexes(found.reader.view.state.data_snapshot)
         for definition in definitions:
-            if definition.state is IndexState.READY and definition.id not in described_by:
+            if reason := reason_against(definition):
+                # First: that nobody kept it up follows from it.
+                found.unusable[definition.name] = reason
+                found.report_unusable(f"index {definition.name}", reason)
+            elif definition.state is IndexState.READY and definition.id not in described_by:
                 # Created or dropped between our two looks, or its entries are lost.
                 found.unusable[definition.name] = "the indexed slices are not described by it"
             else:
@@ -150,7 +154,7 @@ class UsableIndexes:
             reason = f"the index metadata table has no partition {definition.partition}"
         if reason:
             self.unusable[definition.name] = reason
-            if definition.state is IndexState.INVALID or definition.unsupported:
+            if definition.state is IndexState.INVALID:
                 self.report_unusable(f"index {definition.name}", reason)
             return
         try:
@@ -211,8 +215,6 @@ def _without_logs(covered: Covered, snapshot: Snapshot) -> Covered:
 def _reason_against(
     definition: IndexDefinition, schema: pa.Schema, session: Session, calendar: Calendar
 ) -> str | None:
-    if definition.unsupported is not None:
-        return definition.unsupported
     if definition.state is not IndexState.READY:
         return f"it is {definition.state}" + (f": {definition.reason}" if definition.reason else "")
     if definition.is_functional:

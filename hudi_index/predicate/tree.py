@@ -28,7 +28,6 @@ __all__ = [
     "admits",
     "all_of",
     "any_of",
-    "column_domain_of",
     "constraint_of",
     "fold",
     "is_exact",
@@ -177,33 +176,6 @@ def admits(tree: Tree, value_of: Callable[[Term], Any]) -> bool:
 def is_exact(tree: Tree) -> bool:
     """Whether the tree admits no row for which the predicate is not true."""
     return not any(isinstance(leaf, Unknown) for leaf in leaves_of(tree))
-
-
-def column_domain_of(tree: Tree) -> ColumnDomain:
-    """The tree as RFC-58's domains by column: every row it admits meets them, perhaps others do too."""
-    return fold(tree, _leaf_domains, _all_domains, _any_domains)
-
-
-def _leaf_domains(leaf: Leaf) -> ColumnDomain:
-    if isinstance(leaf, Never):
-        return ColumnDomain.none()
-    if isinstance(leaf, Constraint) and leaf.domain is not None and not leaf.term.is_expression:
-        return ColumnDomain({leaf.term.text: leaf.domain})
-    return ColumnDomain()
-
-
-def _all_domains(_: AllOf, parts: list[ColumnDomain]) -> ColumnDomain:
-    met: dict[str, Domain] = {}
-    for part in parts:
-        for column, domain in part.domains.items():
-            met[column] = met[column].intersection(domain) if column in met else domain
-    return ColumnDomain.none() if any(domain.is_empty for domain in met.values()) else ColumnDomain(met)
-
-
-def _any_domains(_: AnyOf, parts: list[ColumnDomain]) -> ColumnDomain:
-    branches = [part.domains for part in parts]
-    shared = [column for column in branches[0] if all(column in branch for branch in branches)]
-    return ColumnDomain({column: _united([branch[column] for branch in branches]) for column in shared})
 
 
 def tree_of_domains(column_domain: ColumnDomain) -> Tree:

@@ -11,9 +11,10 @@ import pytest
 from pyroaring import BitMap
 
 from hudi_index.engine import IndexedTable
-from hudi_index.entries import decode_value, encode_value
+from hudi_index.entries import encode_value
 from hudi_index.errors import NeedsSparkError, UserError
 from tests.parity.tables import COW, MOR, HudiTable, hostile_rows
+from tests.support.decoding import decode_value
 from tests.support.entries import check_indexes, stored_entries
 
 if TYPE_CHECKING:

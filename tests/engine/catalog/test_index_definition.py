@@ -241,10 +241,8 @@ def test_definition_through_json_and_pickle_unchanged(stored: IndexDefinition) -
 @pytest.mark.parametrize(
     "damage",
     [
-        {"version": 2},
         {"version": True},
         {"version": None},
-        {"kind": "LUCENE"},
         {"kind": ["bitmap"]},
         {"name": "../x"},
         {"name": 7},
@@ -264,6 +262,31 @@ def test_definition_from_damaged_json_names_the_file(damage: dict[str, object]) 
     with pytest.raises(CatalogCorruptError, match=r"^here/index\.json: ") as raised:
         IndexDefinition.from_dict({**definition().as_dict(), **damage}, path="here/index.json")
     assert raised.value.path == "here/index.json"
+
+
+@pytest.mark.parametrize(
+    ("news", "reason"),
+    [
+        ({"version": 2}, "version 2 of column_stats"),
+        (
+            {"version": 2, "options": [7], "extra": {"a": 1}, "changed_time": None},
+            "version 2 of column_stats",
+        ),
+        ({"kind": "LUCENE"}, "there is no kind of index 'LUCENE' here"),
+        ({"kind": "LUCENE", "partition": "lucene_idx"}, "install what provides it, or drop the index"),
+    ],
+)
+def test_definition_that_nobody_here_can_use_is_kept_as_it_is(news: dict[str, object], reason: str) -> None:
+    data = {**definition().as_dict(), **news}
+
+    found = IndexDefinition.from_dict(data, path="p")
+
+    assert found.unsupported is not None
+    assert reason in found.unsupported
+    assert found.as_dict() == data
+    assert found.partition == news.get("partition", "" if "kind" in news else "column_stats")
+    dropping = found.with_state(IndexState.DROPPING).as_dict()
+    assert dropping == {**data, "state": "dropping"}
 
 
 def test_definition_from_json_without_a_field_names_it() -> None:

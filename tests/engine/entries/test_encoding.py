@@ -19,17 +19,15 @@ from hypothesis import strategies as st
 from hudi_index.entries import (
     NULL,
     SEPARATOR,
-    decode_array,
     decode_text,
-    decode_value,
     encode_array,
     encode_text,
     encode_value,
     encode_values,
     key_type,
-    text_prefix,
 )
 from hudi_index.errors import KeyCorruptError, UnencodableValueError, UnsupportedTypeError
+from tests.support.decoding import decode_array, decode_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -278,8 +276,8 @@ def test_array_without_values_encodes_by_length(case: Case) -> None:
 @example("a", "a$")
 @example("a%", "a%21")
 def test_text_prefix_of_a_text_fits_exactly_what_starts_with_it(prefix: str, rest: str) -> None:
-    assert encode_value(prefix + rest, pa.string()).startswith(text_prefix(prefix))
-    assert encode_value(rest, pa.string()).startswith(text_prefix(prefix)) == rest.startswith(prefix)
+    assert encode_value(prefix + rest, pa.string()).startswith(encode_text(prefix))
+    assert encode_value(rest, pa.string()).startswith(encode_text(prefix)) == rest.startswith(prefix)
 
 
 @given(texts)

@@ -6,7 +6,6 @@ import math
 import zlib
 
 import pyarrow as pa
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -14,32 +13,21 @@ from hudi_index.entries import (
     NULL,
     OWNER_PARTS,
     PARTITION_PARTS,
-    RECORD_PARTS,
     SEPARATOR,
-    Owner,
-    bitmap_keys,
-    column_key,
-    decode_value,
+    decode_text,
     encode_array,
     encode_value,
     encode_values,
     join_key,
     join_keys,
     lookup_part,
-    owner_of,
     owner_suffix,
-    partition_of,
     partition_part,
-    partition_stats_key,
-    record_index_keys,
-    secondary_index_keys,
     shard_of,
     shards_of,
     split_key,
     successor,
-    text_prefix,
 )
-from hudi_index.errors import KeyCorruptError
 
 FILE_ID = "2aa10971-11b2-41b3-9baf-ab33c0000144-0"
 HOSTILE = [
@@ -65,7 +53,8 @@ texts = st.one_of(
     st.sampled_from(HOSTILE),
     st.text(alphabet=st.sampled_from('\0 !"#$%&.a/é\U0001f600\U0010ffff'), max_size=5),
 )
-owners = st.builds(Owner, texts, texts)
+owners = st.builds(owner_suffix, texts, texts)
+"""As keys end with them."""
 numbers = st.none() | st.integers(-(2**63), 2**63 - 1)
 doubles = st.none() | st.floats()
 
@@ -83,58 +72,35 @@ def is_within(key: str, start: str, stop: str | None) -> bool:
     return start.encode() <= key.encode() and (stop is None or key.encode() < stop.encode())
 
 
-def test_keys_of_the_rfc_come_out_literally() -> None:
-    value = encode_array(pa.array(["grocery"]))
-    partitioned = f"store_type$grocery$20250401${FILE_ID}"
-    assert bitmap_keys("store_type", value, Owner("20250401", FILE_ID)).to_pylist() == [partitioned]
-    assert bitmap_keys("store_type", value, Owner("", FILE_ID)).to_pylist() == [
-        f"store_type$grocery$.${FILE_ID}"
-    ]
+def test_owner_ends_a_key_by_partition_path_and_file_id() -> None:
+    assert owner_suffix("20250401", FILE_ID) == f"20250401${FILE_ID}"
+    assert owner_suffix("city=são paulo/day=1", FILE_ID) == f"city=são%20paulo/day=1${FILE_ID}"
+    assert owner_suffix("", FILE_ID) == f".${FILE_ID}"
+    assert owner_suffix(".", FILE_ID) == f"%2E${FILE_ID}"
 
 
-def test_keys_of_each_partition_follow_the_grammar() -> None:
-    owner = Owner("city=são paulo/day=1", FILE_ID)
-    suffix = f"city=são%20paulo/day=1${FILE_ID}"
-    record_keys = encode_array(pa.array(["id:1", "$2"]))
-    fares = encode_array(pa.array([1, None]))
-    riders = encode_array(pa.array(["a", ""]))
-    one = encode_value(1, pa.int64())
-    assert owner.suffix == owner_suffix(owner.partition_path, FILE_ID) == suffix
-    assert column_key("fare", owner) == f"fare${suffix}"
-    assert partition_stats_key("fare", owner.partition_path) == "fare$city=são%20paulo/day=1"
-    assert partition_stats_key("fare", "") == "fare$."
-    assert record_index_keys(record_keys, owner).to_pylist() == [f"id:1${suffix}", f"%242${suffix}"]
-    assert secondary_index_keys([fares, riders], record_keys, owner).to_pylist() == [
-        f"{one}$a$id:1${suffix}",
-        f"!$$%242${suffix}",
-    ]
-
-
-@given(owners, st.lists(texts, max_size=3))
-@example(Owner("", "f"), [])
-@example(Owner(".", "f"), [])
-def test_owner_of_a_key_is_who_it_was_made_for(owner: Owner, values: list[str]) -> None:
-    key = join_key(*encode_values(values, pa.string()), owner.suffix)
-    assert owner_of(key) == owner
-    assert [decode_value(part, pa.string()) for part in split_key(key)[:-OWNER_PARTS]] == values
-
-
-def test_owner_of_a_key_too_short_is_reported_as_corrupt() -> None:
-    with pytest.raises(KeyCorruptError):
-        owner_of("alone")
+@given(st.lists(texts, max_size=3), texts, texts)
+@example([], "", "f")
+@example([], ".", "f")
+def test_key_splits_into_the_parts_that_it_was_made_of(values: list[str], path: str, file_id: str) -> None:
+    *parts, partition, file = split_key(
+        join_key(*encode_values(values, pa.string()), owner_suffix(path, file_id))
+    )
+    assert [decode_text(part) for part in parts] == values
+    assert partition == partition_part(path)
+    assert decode_text(file) == file_id
 
 
 @given(texts, texts)
 def test_partition_paths_that_differ_have_parts_that_differ(left: str, right: str) -> None:
-    assert partition_of(partition_part(left)) == left
     assert (partition_part(left) == partition_part(right)) == (left == right)
 
 
 @given(st.lists(st.tuples(texts, texts, owners), min_size=2, max_size=6))
-@example([("a", "b$c", Owner("", "f")), ("a$b", "c", Owner("", "f"))])
-@example([("a", "", Owner("b", "f")), ("a", "b", Owner("", "f"))])
-def test_keys_of_hostile_texts_never_collide(rows: list[tuple[str, str, Owner]]) -> None:
-    keys = {join_key(*encode_values([value, key], pa.string()), owner.suffix) for value, key, owner in rows}
+@example([("a", "b$c", owner_suffix("", "f")), ("a$b", "c", owner_suffix("", "f"))])
+@example([("a", "", owner_suffix("b", "f")), ("a", "b", owner_suffix("", "f"))])
+def test_keys_of_hostile_texts_never_collide(rows: list[tuple[str, str, str]]) -> None:
+    keys = {join_key(*encode_values([value, key], pa.string()), owner) for value, key, owner in rows}
     assert len(keys) == len(set(rows))
 
 
@@ -151,23 +117,21 @@ def test_keys_of_many_columns_sort_column_by_column(rows: list[tuple[object, ...
 
 
 @given(st.lists(st.tuples(texts, texts), min_size=1, max_size=5), owners)
-def test_keys_joined_by_array_equal_keys_joined_one_by_one(rows: list[tuple[str, str]], owner: Owner) -> None:
+def test_keys_joined_by_array_equal_keys_joined_one_by_one(rows: list[tuple[str, str]], owner: str) -> None:
     columns = [encode_array(pa.array([row[place] for row in rows], pa.string())) for place in (0, 1)]
-    expected = [join_key(*encode_values(list(row), pa.string()), owner.suffix) for row in rows]
-    assert join_keys([*columns, owner.suffix]).to_pylist() == expected
+    expected = [join_key(*encode_values(list(row), pa.string()), owner) for row in rows]
+    assert join_keys([*columns, owner]).to_pylist() == expected
 
 
 @given(texts, texts, owners)
-def test_lookup_part_of_each_grammar_is_what_a_look_up_knows(
-    value: str, record_key: str, owner: Owner
-) -> None:
+def test_lookup_part_of_each_grammar_is_what_a_look_up_knows(value: str, record_key: str, owner: str) -> None:
     encoded, encoded_key = encode_values([value, record_key], pa.string())
-    secondary = join_key(encoded, encoded, encoded_key, owner.suffix)
-    assert lookup_part(owner.suffix, 0) == owner.suffix
-    assert lookup_part(join_key(encoded, owner.suffix), OWNER_PARTS) == encoded
-    assert lookup_part(secondary, RECORD_PARTS) == join_key(encoded, encoded)
+    secondary = join_key(encoded, encoded, encoded_key, owner)
+    assert lookup_part(owner, 0) == owner
+    assert lookup_part(join_key(encoded, owner), OWNER_PARTS) == encoded
+    assert lookup_part(secondary, 1 + OWNER_PARTS) == join_key(encoded, encoded)
     assert lookup_part(join_key(encoded, partition_part(value)), PARTITION_PARTS) == encoded
-    for tail in (0, PARTITION_PARTS, OWNER_PARTS, RECORD_PARTS):
+    for tail in (0, PARTITION_PARTS, OWNER_PARTS, 1 + OWNER_PARTS):
         assert shards_of(pa.array([secondary]), 1000, tail) == [shard_of(lookup_part(secondary, tail), 1000)]
 
 
@@ -213,13 +177,13 @@ def test_successor_at_the_end_of_the_code_points_shortens_or_ends() -> None:
 
 
 @given(st.none() | texts, texts, owners, st.sampled_from(["", f"fare{SEPARATOR}"]))
-@example("", "", Owner("", "f"), "")
-@example(None, "", Owner("", "f"), "")
-@example("a!", "a", Owner("", "f"), "")
+@example("", "", owner_suffix("", "f"), "")
+@example(None, "", owner_suffix("", "f"), "")
+@example("a!", "a", owner_suffix("", "f"), "")
 def test_ranges_of_each_predicate_hold_exactly_the_matching_keys(
-    stored: str | None, literal: str, owner: Owner, p: str
+    stored: str | None, literal: str, owner: str, p: str
 ) -> None:
-    key = p + join_key(encode_value(stored, pa.string()), owner.suffix)
+    key = p + join_key(encode_value(stored, pa.string()), owner)
     v = p + encode_value(literal, pa.string()) + SEPARATOR
     after_null, after_v, end = successor(p + NULL), successor(v), successor(p)
     assert after_null is not None
@@ -227,7 +191,7 @@ def test_ranges_of_each_predicate_hold_exactly_the_matching_keys(
     known = stored is not None
     order = (stored or "").encode()
     limit = literal.encode()
-    prefix = p + text_prefix(literal)
+    prefix = p + encode_value(literal, pa.string())
     is_null = is_within(key, p + NULL, after_null)
     assert is_null == (not known)
     assert is_within(key, after_null, end) == known

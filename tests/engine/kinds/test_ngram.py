@@ -176,7 +176,7 @@ def test_grams_are_those_of_every_text(texts: list[str | None], size: int) -> No
 def test_many_rows_are_taken_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     table = [slice_of(0, rows_of(*(f"value {number}" for number in range(300))))]
     whole = rows_told(table, TextPattern(pieces=("ue 29",)))
-    monkeypatch.setattr("hudi_index.kinds.ngram._CHARACTERS", 50)
+    monkeypatch.setattr("hudi_index.kind_parts.grams._CHARACTERS", 50)
     monkeypatch.setattr("hudi_index.kind_parts.bitmaps._HELD", 100)
 
     assert rows_told(table, TextPattern(pieces=("ue 29",))) == whole == [[29, *range(290, 300)]]

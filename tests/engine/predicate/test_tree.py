@@ -27,7 +27,6 @@ from hudi_index.predicate import (
     Unknown,
     admits,
     bound_expression,
-    column_domain_of,
     constraints_of,
     is_exact,
     parse_predicate,
@@ -279,30 +278,10 @@ def terms_of(found: Tree) -> list[Term]:
     return [found.term] if isinstance(found, Constraint) else []
 
 
-@pytest.mark.parametrize(
-    ("text", "domains"),
-    [
-        ("i > 34", {"i": Domain.of([Range.above(34)])}),
-        ("i > 1 and l = 2", {"i": Domain.of([Range.above(1)]), "l": Domain.points([2])}),
-        ("(i = 1 and l = 2) or (i = 3 and s = 'x')", {"i": Domain.points([1, 3])}),
-        ("i = 1 and s = 1", {"i": Domain.points([1])}),
-        ("i = 1 or l = 2", {}),
-        ("true", {}),
-        ("upper(s) = 'A'", {}),
-    ],
-)
-def test_column_domain_of_a_tree_is_met_by_all_it_admits(text: str, domains: dict[str, Domain]) -> None:
-    assert column_domain_of(tree(text)) == ColumnDomain(domains)
-
-
-def test_column_domain_of_never_is_none() -> None:
-    assert column_domain_of(tree("i = 1 and i = 2")) == ColumnDomain.none()
-    assert tree_of_domains(ColumnDomain.none()) == Never()
-
-
 def test_domains_of_an_engine_become_a_tree() -> None:
-    text = "i > 1 and l = 2"
-    assert tree_of_domains(column_domain_of(tree(text))) == tree(text)
+    domains = {"i": Domain.of([Range.above(1)]), "l": Domain.points([2])}
+    assert tree_of_domains(ColumnDomain(domains)) == tree("i > 1 and l = 2")
+    assert tree_of_domains(ColumnDomain.none()) == Never()
     assert tree_of_domains(ColumnDomain()) == Always()
     assert tree_of_domains(ColumnDomain({"i": Domain.none()})) == Never()
 
