@@ -8,12 +8,12 @@ from typing import Any
 
 from hudi_index.errors import InvalidOptionError
 
-__all__ = ["checked_names", "checked_number", "checked_truth"]
+__all__ = ["check_names", "check_number", "check_truth"]
 
 _TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no", "none", "")
 
 
-def checked_number(
+def check_number(
     option: str, value: Any, *, least: float = 0.0, whole: bool = False, above: bool = False
 ) -> Any:
     """The value, a number or a span of time, if it is finite and no less than `least`; None is fine.
@@ -36,11 +36,11 @@ def checked_number(
     return value
 
 
-def checked_names(option: str, value: Any, known: tuple[str, ...] = ()) -> Any:
+def check_names(option: str, value: Any, known: tuple[str, ...] = ()) -> Any:
     """The value, if it is None or a list of texts, of those that are known if that is given."""
     if value is None:
         return value
-    if isinstance(value, (str, bytes)) or not all(isinstance(each, str) for each in _listed(option, value)):
+    if isinstance(value, (str, bytes)) or not all(isinstance(each, str) for each in _as_list(option, value)):
         raise InvalidOptionError(option=option, value=value, reason="expected a list of texts")
     strange = [each for each in value if known and each not in known]
     if strange:
@@ -49,14 +49,14 @@ def checked_names(option: str, value: Any, known: tuple[str, ...] = ()) -> Any:
     return value
 
 
-def _listed(option: str, value: Any) -> list[Any]:
+def _as_list(option: str, value: Any) -> list[Any]:
     try:
         return list(value)
     except TypeError:
         raise InvalidOptionError(option=option, value=value, reason="expected a list of texts") from None
 
 
-def checked_truth(option: str, value: Any) -> bool:
+def check_truth(option: str, value: Any) -> bool:
     """What a template may have made a text."""
     if isinstance(value, bool):
         return value

@@ -74,7 +74,7 @@ class LocalJob:
         same = self.folder / "asked"
         lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            if not _locked(lock):
+            if not _try_lock(lock):
                 if same.exists() and same.read_text(encoding="utf-8") == digest:
                     return False
                 self.cancel()
@@ -101,21 +101,21 @@ class LocalJob:
 
     def exit_code(self) -> int | None:
         """None while it runs; 1 if it vanished without a word, as after a crash of the machine."""
-        if (code := self._written_code()) is not None:
+        if (code := self._read_code()) is not None:
             return code
         try:
             lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CLOEXEC)
         except FileNotFoundError:
             return 1
         try:
-            if not _locked(lock):
+            if not _try_lock(lock):
                 return None
         finally:
             os.close(lock)
-        code = self._written_code()
+        code = self._read_code()
         return 1 if code is None else code
 
-    def _written_code(self) -> int | None:
+    def _read_code(self) -> int | None:
         try:
             return int((self.folder / "exit").read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -124,7 +124,7 @@ class LocalJob:
     @property
     def was_cancelled(self) -> bool:
         """Whether it ended because it was told to."""
-        return self._written_code() == CANCELLED
+        return self._read_code() == CANCELLED
 
     def cancel(self) -> None:
         """Have it stopped, with all it started; does not wait."""
@@ -170,7 +170,7 @@ def _write_privately(file: Path, text: str) -> None:
         sink.write(text)
 
 
-def _locked(descriptor: int) -> bool:
+def _try_lock(descriptor: int) -> bool:
     """Whether the lock could be taken."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -16,7 +16,7 @@ __all__ = [
     "JobCrashedError",
     "JobRefusedError",
     "JobValidationFailedError",
-    "checked_report",
+    "check_report",
     "summary_of",
 ]
 
@@ -39,7 +39,7 @@ class JobValidationFailedError(AirflowFailException):
     """A pruned answer differs from the full one, or an index from its table: trying again would not help."""
 
 
-def checked_report(report: dict[str, Any] | None, code: int | None, *, log: str = "") -> dict[str, Any]:
+def check_report(report: dict[str, Any] | None, code: int | None, *, log: str = "") -> dict[str, Any]:
     """The report of a job that succeeded. Raises what its failure means; the message tells what went wrong.
 
     Args:

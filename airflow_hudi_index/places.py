@@ -53,40 +53,40 @@ class Places:
             if without_credentials(place) == table:
                 return place
         if _CONTROL.search(table):
-            raise _refused(table, "there are control characters in it")
+            raise _refuse(table, "there are control characters in it")
         if _is_absolute(table):
             return self._absolute(table)
         if self.base_path is None:
             known = f"; it knows {', '.join(self.tables)}" if self.tables else ""
             reason = f"it is no absolute path and no URI, and the connection has no base path{known}"
-            raise _refused(table, reason)
+            raise _refuse(table, reason)
         base, credentials = split_uri(self.base_path)
         self._check_parts(table, table)
         place = f"{base.rstrip('/')}/{table}"
         self._check_inside(table, place)
-        return credentials.added_to(place)
+        return credentials.add_to(place)
 
     def _absolute(self, table: str) -> str:
         is_allowed = self.allow_absolute_paths
         if self.base_path is None if is_allowed is None else is_allowed:
             return table
         if self.base_path is None:
-            raise _refused(table, "the connection takes no absolute paths; name the table in its Tables")
+            raise _refuse(table, "the connection takes no absolute paths; name the table in its Tables")
         base, credentials = split_uri(self.base_path)
         base = base.rstrip("/")
         if table.rstrip("/") != base:
             self._check_parts(table, table.removeprefix(base) if _is_below(table, base) else _path(table))
             self._check_inside(table, table)
-        return credentials.added_to(table)
+        return credentials.add_to(table)
 
     def _check_parts(self, table: str, path: str) -> None:
         """Raises InvalidOptionError for a path with steps in it, written plainly or in any quoting."""
         for text in _readings(path):
             if "\\" in text or _CONTROL.search(text):
-                raise _refused(table, "there are backslashes or control characters in it")
+                raise _refuse(table, "there are backslashes or control characters in it")
             # One slash at its end means nothing.
             if not {"", ".", ".."}.isdisjoint(text.removeprefix("/").removesuffix("/").split("/")):
-                raise _refused(table, f"there are empty steps, '.' or '..' in it; {self._way_out}")
+                raise _refuse(table, f"there are empty steps, '.' or '..' in it; {self._way_out}")
 
     def _check_inside(self, table: str, place: str) -> None:
         base = without_credentials(self.base_path or "")
@@ -97,7 +97,7 @@ class Places:
             # A link inside must not lead outside.
             is_inside = _is_below(os.path.realpath(there), os.path.realpath(here))
         if not is_inside:
-            raise _refused(table, f"it is outside the connection's base path {base!r}; {self._way_out}")
+            raise _refuse(table, f"it is outside the connection's base path {base!r}; {self._way_out}")
 
     @property
     def _way_out(self) -> str:
@@ -113,7 +113,7 @@ def refuse_credentials(table: object) -> None:
                 "there are credentials or a query in the URI; they belong into the connection: its storage "
                 "options, or a URI among its Tables, and here the table's name"
             )
-            raise _refused(clean, reason)
+            raise _refuse(clean, reason)
 
 
 def refuse_password(option: str, uri: object) -> None:
@@ -127,10 +127,10 @@ def refuse_password(option: str, uri: object) -> None:
 
 def _check_text(table: object) -> None:
     if not isinstance(table, str) or not table.strip():
-        raise _refused(table, "a table is a path, a URI or a name")
+        raise _refuse(table, "a table is a path, a URI or a name")
 
 
-def _refused(table: object, reason: str) -> InvalidOptionError:
+def _refuse(table: object, reason: str) -> InvalidOptionError:
     return InvalidOptionError(option="table", value=table, reason=reason)
 
 

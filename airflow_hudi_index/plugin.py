@@ -60,7 +60,7 @@ def reports_app() -> FastAPI:
 
     def show(dag_id: str, run_id: str, task_id: str, map_index: str, name: str) -> Any:
         place = (dag_id, run_id, task_id, str(int(map_index)))
-        file = _opened(place, name) if _is_known(place) else None
+        file = _open(place, name) if _is_known(place) else None
         if file is None:
             raise HTTPException(404, f"{name} of this task is not here: not written, or on another machine")
         # Without a length: the log of a job grows while it is read.
@@ -96,7 +96,7 @@ def _is_map_index(text: str) -> bool:
     return re.fullmatch(r"-1|[0-9]{1,10}", text) is not None and int(text) <= _LAST_MAP_INDEX
 
 
-def _opened(place: tuple[str, str, str, str], name: str) -> BinaryIO | None:
+def _open(place: tuple[str, str, str, str], name: str) -> BinaryIO | None:
     """A file of a task's folder, None unless it is one, and there: no link leads a reader elsewhere."""
     from airflow_hudi_index.settings import state_folder, task_folder
 

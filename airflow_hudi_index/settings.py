@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from airflow.providers.common.compat.sdk import conf
 
-from airflow_hudi_index.arguments import checked_number
+from airflow_hudi_index.arguments import check_number
 
 __all__ = ["SECTION", "poll_interval", "report_url", "state_folder", "task_folder", "task_place"]
 
@@ -31,7 +31,7 @@ def state_folder() -> Path:
 def poll_interval() -> float:
     """Seconds between two looks of sensors and triggers."""
     chosen = float(conf.getfloat(SECTION, "poll_interval", fallback=5.0))
-    return float(checked_number(f"[{SECTION}] poll_interval", chosen))
+    return float(check_number(f"[{SECTION}] poll_interval", chosen))
 
 
 def task_place(task_instance: Any) -> tuple[str, str, str, str]:

@@ -46,7 +46,7 @@ def create_statement(
         raise InvalidDefinitionError(name=name, reason="it is over columns or over an expression: give one")
     if isinstance(columns, str):
         raise InvalidDefinitionError(name=name, reason=f"columns is one text, {columns!r}: give a list")
-    source = _closed(expression) if expression else ", ".join(_column(each) for each in columns or ())
+    source = _check_closed(expression) if expression else ", ".join(_column(each) for each in columns or ())
     words = ["CREATE INDEX", *(["IF NOT EXISTS"] if if_not_exists else []), _name(name), "ON TABLE t"]
     if kind:
         words.append(f"USING {kind}")
@@ -104,7 +104,7 @@ def _plain(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _closed(expression: str) -> str:
+def _check_closed(expression: str) -> str:
     """The expression, if it closes what it opens: then nothing of it can be read as what follows it."""
     depth = 0
     for token in _tokens(expression):

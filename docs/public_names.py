@@ -34,7 +34,7 @@ PUBLIC: dict[str, tuple[str, ...]] = {
     "hudi_index.kind_parts.bitmaps": ("TokenBuilder", "Tokens", "bitmap_question", "tokens_of_values"),
     "hudi_index.kind_parts.columns": ("ColumnQuestion", "column_entries", "column_range"),
     "hudi_index.kind_parts.numbers": ("NumberedQuestion",),
-    "hudi_index.kind_parts.ranges": ("asked_of", "part_domain", "points_of", "source_of"),
+    "hudi_index.kind_parts.ranges": ("find_domain", "part_domain", "points_of", "source_of"),
     "hudi_index.kind_parts.values": ("entry_table", "key_parts", "values_of"),
     "hudi_index.kind_specs": ("KindSpec", "Option", "Sharing", "Tier", "specs"),
     "hudi_index.kinds": (

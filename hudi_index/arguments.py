@@ -16,13 +16,13 @@ from zoneinfo import ZoneInfo, available_timezones
 from hudi_index.errors import InvalidOptionError, WrongTypeError
 
 __all__ = [
-    "checked_count",
-    "checked_location",
-    "checked_options",
-    "checked_seconds",
-    "checked_text",
-    "checked_texts",
-    "checked_time_zone",
+    "check_count",
+    "check_list_of_texts",
+    "check_location",
+    "check_options",
+    "check_seconds",
+    "check_text",
+    "check_time_zone",
     "is_time_zone",
 ]
 
@@ -34,14 +34,14 @@ _JAVA_ZONES = re.compile(
 )
 
 
-def checked_text(option: str, value: object, expected: str = "a text") -> str:
+def check_text(option: str, value: object, expected: str = "a text") -> str:
     """A text. Raises WrongTypeError."""
     if not isinstance(value, str):
         raise WrongTypeError(option=option, value=value, expected=expected)
     return value
 
 
-def checked_texts(option: str, value: object) -> tuple[str, ...]:
+def check_list_of_texts(option: str, value: object) -> tuple[str, ...]:
     """Some texts; one alone is the only one. Raises WrongTypeError."""
     if isinstance(value, str):
         return (value,)
@@ -49,11 +49,11 @@ def checked_texts(option: str, value: object) -> tuple[str, ...]:
         raise WrongTypeError(option=option, value=value, expected="texts, in a list")
     found = tuple(value)
     for each in found:
-        checked_text(option, each, "a list of texts")
+        check_text(option, each, "a list of texts")
     return found
 
 
-def checked_count(option: str, value: object, *, least: int = 0) -> int:
+def check_count(option: str, value: object, *, least: int = 0) -> int:
     """A whole number. Raises WrongTypeError, InvalidOptionError."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise WrongTypeError(option=option, value=value, expected="a whole number")
@@ -65,7 +65,7 @@ def checked_count(option: str, value: object, *, least: int = 0) -> int:
     return number
 
 
-def checked_seconds(option: str, value: object) -> float:
+def check_seconds(option: str, value: object) -> float:
     """A time. Raises WrongTypeError, InvalidOptionError."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise WrongTypeError(option=option, value=value, expected="a number of seconds")
@@ -74,29 +74,29 @@ def checked_seconds(option: str, value: object) -> float:
     return float(value)
 
 
-def checked_location(option: str, value: object) -> str:
+def check_location(option: str, value: object) -> str:
     """The path or URI of a table. Raises WrongTypeError, InvalidOptionError."""
     found = os.fspath(value) if isinstance(value, os.PathLike) else value
-    text = checked_text(option, found, "a path or URI")
+    text = check_text(option, found, "a path or URI")
     if not text.strip():
         raise InvalidOptionError(option=option, value=text, reason="expected a path or URI")
     return text
 
 
-def checked_options(option: str, value: object) -> dict[str, str]:
+def check_options(option: str, value: object) -> dict[str, str]:
     """Options by name. Their values may be secrets, so no message shows them. Raises WrongTypeError."""
     if not isinstance(value, Mapping):
         raise WrongTypeError(option=option, value=value, expected="names and values", is_secret=True)
     for name, each in value.items():
-        checked_text(option, name, "a text as a name")
+        check_text(option, name, "a text as a name")
         if not isinstance(each, str):
             raise WrongTypeError(option=f"{option}.{name}", value=each, expected="a text", is_secret=True)
     return dict(value)
 
 
-def checked_time_zone(option: str, value: object) -> str:
+def check_time_zone(option: str, value: object) -> str:
     """A time zone by Spark's names. Raises WrongTypeError, InvalidOptionError."""
-    text = checked_text(option, value, "the name of a time zone")
+    text = check_text(option, value, "the name of a time zone")
     if not is_time_zone(text) and not _JAVA_ZONES.fullmatch(text):
         raise InvalidOptionError(
             option=option,

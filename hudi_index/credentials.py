@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, unquote
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["MASK", "Credentials", "Options", "is_secret", "scrubbed", "split_uri", "without_credentials"]
+__all__ = ["MASK", "Credentials", "Options", "is_secret", "scrub", "split_uri", "without_credentials"]
 
 MASK = "***"
 
@@ -104,7 +104,7 @@ class Credentials:
     def __bool__(self) -> bool:
         return bool(self.user or self.query)
 
-    def added_to(self, uri: str) -> str:
+    def add_to(self, uri: str) -> str:
         """The URI with them, for whoever opens it."""
         if not self:
             return uri
@@ -155,7 +155,7 @@ def without_credentials(location: str) -> str:
     return split_uri(location)[0]
 
 
-def scrubbed(text: str, secrets: Iterable[str]) -> str:
+def scrub(text: str, secrets: Iterable[str]) -> str:
     """A text of somebody else's, such as a library's error, without these secrets."""
     for secret in sorted({each for each in secrets if len(each) >= _SHORTEST}, key=len, reverse=True):
         text = text.replace(secret, MASK)

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from hudi_index import lifecycle
-from hudi_index.arguments import checked_text, checked_texts, checked_time_zone
+from hudi_index.arguments import check_list_of_texts, check_text, check_time_zone
 from hudi_index.catalog import (
     Catalog,
     CreateIndex,
@@ -116,15 +116,15 @@ class IndexedTable:
 
         `only` names the indexes to ask, also where asking them would not pay. Raises NoSuchIndexError.
         """
-        check_condition(checked_text("predicate", predicate, "one predicate, as a text"))
+        check_condition(check_text("predicate", predicate, "one predicate, as a text"))
         found = plan(
             self._metadata_table,
             self.storage,
             predicate,
-            as_of=as_of if as_of is None else checked_text("as_of", as_of, "an instant, as a text"),
-            time_zone=checked_time_zone("time_zone", time_zone),
+            as_of=as_of if as_of is None else check_text("as_of", as_of, "an instant, as a text"),
+            time_zone=check_time_zone("time_zone", time_zone),
             known=self._seen.get(as_of),
-            only=only if only is None else checked_texts("only", only),
+            only=only if only is None else check_list_of_texts("only", only),
         )
         # One only: a snapshot of a large table is large. Each plan looks whether the table is still that.
         self._seen.clear()
@@ -179,7 +179,7 @@ class IndexedTable:
 
     def sql(self, statement: str, *, spark: Session | None = None) -> JobReport | tuple[IndexDefinition, ...]:
         """Carry out a statement about indexes; SHOW INDEXES returns the definitions, all others a report."""
-        parsed = _parsed(statement)
+        parsed = _parse(statement)
         match parsed:
             case CreateIndex():
                 return lifecycle.create(
@@ -201,7 +201,7 @@ class IndexedTable:
         Raises:
             UserError: another statement is among them, or one can't be carried out; then none is.
         """
-        parsed = [_parsed_create(statement) for statement in checked_texts("statements", statements)]
+        parsed = [_parse_create(statement) for statement in check_list_of_texts("statements", statements)]
         wanted = [(definition_of(each), each.if_not_exists) for each in parsed]
         return lifecycle.create_all(self.storage, _executor(spark), wanted)
 
@@ -213,12 +213,12 @@ class IndexedTable:
         self, *, partitions: Sequence[str] | None = None, force: bool = False, spark: Session | None = None
     ) -> JobReport:
         """Compact the index metadata table where that is due."""
-        chosen = partitions if partitions is None else checked_texts("partitions", partitions)
+        chosen = partitions if partitions is None else check_list_of_texts("partitions", partitions)
         return lifecycle.compact(self.storage, _executor(spark), partitions=chosen, force=force)
 
     def drop(self, name: str, *, if_exists: bool = False) -> JobReport:
         """Take an index away."""
-        named = checked_text("name", name, "the name of an index")
+        named = check_text("name", name, "the name of an index")
         return lifecycle.drop(self.storage, named, if_exists=if_exists)
 
     def repair(self, *, check: bool = False, spark: Session | None = None) -> RepairReport:
@@ -274,15 +274,15 @@ class IndexedTable:
             queries=queries,
             seconds=seconds,
             seed=seed,
-            where=checked_texts("where", where),
-            sql=checked_texts("sql", sql),
+            where=check_list_of_texts("where", where),
+            sql=check_list_of_texts("sql", sql),
             view=view,
             sample=sample,
-            indexes=checked_texts("indexes", indexes),
+            indexes=check_list_of_texts("indexes", indexes),
             with_hudi=with_hudi,
             invalidates=invalidates,
             limit=limit,
-            time_zone=checked_time_zone("time_zone", time_zone),
+            time_zone=check_time_zone("time_zone", time_zone),
         )
         if request is not None and (given != Request() or not isinstance(request, Request)):
             raise WrongTypeError(option="request", value=request, expected="a Request alone, or its fields")
@@ -303,12 +303,12 @@ def _checks(spark: Session | None) -> Checks:
     return cast("Checks", module.OnSpark(spark))
 
 
-def _parsed(statement: str) -> Statement:
-    return parse_statement(checked_text("statement", statement, "one statement, as a text"))
+def _parse(statement: str) -> Statement:
+    return parse_statement(check_text("statement", statement, "one statement, as a text"))
 
 
-def _parsed_create(statement: str) -> CreateIndex:
-    parsed = _parsed(statement)
+def _parse_create(statement: str) -> CreateIndex:
+    parsed = _parse(statement)
     if not isinstance(parsed, CreateIndex):
         raise UserError(f"only CREATE INDEX statements are carried out together, not {statement!r}")
     return parsed

@@ -27,7 +27,7 @@ __all__ = [
     "SETTINGS_VARIABLE",
     "Failure",
     "JobReport",
-    "aligned",
+    "align",
     "progress",
     "progress_shown",
     "show_logs",
@@ -124,7 +124,7 @@ def show_logs(*, verbose: bool = False, debug: bool = False) -> None:
     logging.getLogger("hudi_index").setLevel(logging.DEBUG if debug else logging.NOTSET)
 
 
-def aligned(rows: Sequence[Sequence[object]], *, indent: str = "") -> str:
+def align(rows: Sequence[Sequence[object]], *, indent: str = "") -> str:
     """Rows of cells as text, with the columns below each other. None is an empty cell, a list its items."""
     cells = [[_cell(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]

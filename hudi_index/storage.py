@@ -30,8 +30,8 @@ from urllib.parse import quote, unquote
 import pyarrow as pa
 from pyarrow import fs
 
-from hudi_index.arguments import checked_location, checked_options
-from hudi_index.credentials import Credentials, Options, scrubbed, split_uri
+from hudi_index.arguments import check_location, check_options
+from hudi_index.credentials import Credentials, Options, scrub, split_uri
 from hudi_index.errors import StorageError, UnsupportedStorageError, storage_error_of
 
 if TYPE_CHECKING:
@@ -85,10 +85,10 @@ class Storage:
 
         A URI is percent-quoted, a path is not: `file:///a%20b` and `/a b` are the same folder.
         """
-        local = location if isinstance(location, Path) else _local_path(checked_location("path", location))
+        local = location if isinstance(location, Path) else _local_path(check_location("path", location))
         uri = local.absolute().as_uri() if local else str(location)
         uri, credentials = split_uri(uri)
-        known = Options(checked_options("options", options or {}))
+        known = Options(check_options("options", options or {}))
         return cls(uri.rstrip("/") if uri != "file:///" else uri, known, credentials)
 
     def __getstate__(self) -> dict[str, object]:
@@ -97,17 +97,17 @@ class Storage:
     @cached_property
     def _opened(self) -> tuple[fs.FileSystem, str]:
         try:
-            filesystem, root = fs.FileSystem.from_uri(self.credentials.added_to(self.uri))
+            filesystem, root = fs.FileSystem.from_uri(self.credentials.add_to(self.uri))
         except pa.ArrowInvalid as error:
             # pyarrow repeats the URI it was given, in its own error too.
-            reason = self.scrubbed(str(error))
+            reason = self.scrub(str(error))
             raise UnsupportedStorageError(uri=self.uri, operation="be opened", reason=reason) from None
         except OSError as error:
             found = storage_error_of(error, path=self.uri, operation="be opened")
             if type(found) is not StorageError:
                 raise found from None
             # No library for it on this machine: nothing was asked of the storage yet.
-            reason = self.scrubbed(found.reason)
+            reason = self.scrub(found.reason)
             raise UnsupportedStorageError(uri=self.uri, operation="be opened", reason=reason) from None
         return filesystem, root.rstrip("/")
 
@@ -116,9 +116,9 @@ class Storage:
         """The pyarrow file system that holds the root."""
         return self._opened[0]
 
-    def scrubbed(self, text: str) -> str:
+    def scrub(self, text: str) -> str:
         """What a library said about this storage, without the secrets that it was given."""
-        return scrubbed(text, (*self.credentials.secrets(), *Options(self.options).secrets()))
+        return scrub(text, (*self.credentials.secrets(), *Options(self.options).secrets()))
 
     def path_of(self, path: str = "") -> str:
         """`path` as `filesystem` names it."""

@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from hudi_index.errors import UserError
-from hudi_index.spark.job import checked_report, job_parser, native_of, run_job
+from hudi_index.spark.job import check_report, job_parser, native_of, run_job
 
 if TYPE_CHECKING:
     import argparse
@@ -30,7 +30,7 @@ def create(table: IndexedTable, asked: argparse.Namespace, spark: SparkSession) 
         return native_of(table, spark).run_statement(asked.statements[0])
     if len(asked.statements) > 1:
         return table.create_all(asked.statements, spark=spark)
-    return checked_report(table.sql(asked.statements[0], spark=spark))
+    return check_report(table.sql(asked.statements[0], spark=spark))
 
 
 if __name__ == "__main__":

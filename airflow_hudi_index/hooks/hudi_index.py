@@ -293,11 +293,11 @@ class HudiIndexHook(BaseHook):
                 )
             if not tried:
                 return True, "No table to open: give a base path or a catalog of tables to have one tried."
-            return True, "; ".join(self._described(place) for place in tried)
+            return True, "; ".join(self._describe(place) for place in tried)
         except (HudiIndexError, AirflowFailException, AirflowNotFoundException, OSError) as error:
             return False, str(error)
 
-    def _described(self, table: str) -> str:
+    def _describe(self, table: str) -> str:
         opened = self.open(table)
         status, config = opened.status(), opened.timeline().config
         indexes = ", ".join(f"{each.name} ({each.kind}, {each.state})" for each in status.indexes) or "none"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_hudi_index.arguments import checked_names, checked_truth
+from airflow_hudi_index.arguments import check_names, check_truth
 from airflow_hudi_index.job_command import JobCommand, argument
 from airflow_hudi_index.operators.job import HudiIndexJobOperator
 
@@ -35,7 +35,7 @@ class HudiCompactIndexesOperator(HudiIndexJobOperator):
     @property
     def is_forced(self) -> bool:
         """`force`, which a template may have made a text."""
-        return checked_truth("force", self.force)
+        return check_truth("force", self.force)
 
     def needless(self, location: str) -> dict[str, Any] | None:
         """A report, if nothing is due."""
@@ -53,7 +53,7 @@ class HudiCompactIndexesOperator(HudiIndexJobOperator):
     def command(self, location: str) -> JobCommand:
         """The job."""
         one = isinstance(self.partitions, str)
-        named = checked_names("partitions", [self.partitions] if one else self.partitions) or ()
+        named = check_names("partitions", [self.partitions] if one else self.partitions) or ()
         chosen = (argument("partition", each) for each in named)
         forced = ("--force",) if self.is_forced else ()
         return JobCommand("compact", "compact.py", (*self.common_arguments(location), *chosen, *forced))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.providers.common.compat.sdk import conf as airflow_conf
 from airflow.sdk import AssetAlias, BaseOperator
 
-from airflow_hudi_index.arguments import checked_number
+from airflow_hudi_index.arguments import check_number
 from airflow_hudi_index.assets import hudi_index_asset
 from airflow_hudi_index.hooks.hudi_index import RUN_MODES, SPARK_SUBMIT, HudiIndexHook
 from airflow_hudi_index.job_command import argument
@@ -18,7 +18,7 @@ from airflow_hudi_index.lineage import lineage_of
 from airflow_hudi_index.links import JobLogLink, SparkUiLink, XComLink
 from airflow_hudi_index.local_job import LocalJob
 from airflow_hudi_index.masking import mask_settings
-from airflow_hudi_index.outcome import JobRefusedError, checked_report, summary_of
+from airflow_hudi_index.outcome import JobRefusedError, check_report, summary_of
 from airflow_hudi_index.places import refuse_credentials, refuse_password
 from airflow_hudi_index.settings import report_url, task_folder, task_place
 from airflow_hudi_index.triggers.jobs import LocalJobTrigger
@@ -120,8 +120,8 @@ class HudiIndexJobOperator(BaseOperator):
             raise ValueError("a spark_submit job can't be deferred: the Spark provider has no trigger for it")
         refuse_credentials(table)
         refuse_password("report_folder", report_folder)
-        checked_number("cores", cores, least=1, whole=True)
-        checked_number("poll_interval", poll_interval, above=True)
+        check_number("cores", cores, least=1, whole=True)
+        check_number("poll_interval", poll_interval, above=True)
         self.table = table
         self.hudi_index_conn_id = hudi_index_conn_id
         self.backend = backend
@@ -258,7 +258,7 @@ class HudiIndexJobOperator(BaseOperator):
             # Airflow asks for each, and logs an error for one that was never left.
             if isinstance(link, XComLink) and link.key not in self._links:
                 self.leave_link(context, link.key, "")
-        done = checked_report(report, code, log=log)
+        done = check_report(report, code, log=log)
         self._report = done
         if self.changes_indexes:
             self._tell(context, done)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import PokeReturnValue
 
-from airflow_hudi_index.arguments import checked_names
+from airflow_hudi_index.arguments import check_names
 from airflow_hudi_index.commits import ACTIONS
 from airflow_hudi_index.sensors.waiting import TableSensor
 from airflow_hudi_index.triggers.commits import HudiCommitTrigger
@@ -50,8 +50,8 @@ class HudiCommitSensor(TableSensor):
 
     def look(self) -> PokeReturnValue:
         """The commits so far."""
-        checked_names("partitions", self.partitions)
-        checked_names("actions", self.actions, ACTIONS)
+        check_names("partitions", self.partitions)
+        check_names("actions", self.actions, ACTIONS)
         found = self.hook.commits_after(
             self.table, self.after, partitions=self.partitions, actions=self.actions
         )

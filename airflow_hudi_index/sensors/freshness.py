@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import PokeReturnValue
 
-from airflow_hudi_index.arguments import checked_names, checked_number
+from airflow_hudi_index.arguments import check_names, check_number
 from airflow_hudi_index.freshness import staleness
 from airflow_hudi_index.sensors.waiting import TableSensor
 from airflow_hudi_index.triggers.freshness import HudiIndexFreshTrigger
@@ -44,8 +44,8 @@ class HudiIndexFreshSensor(TableSensor):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        checked_number("max_commits_behind", max_commits_behind, whole=True)
-        checked_number("max_lag", max_lag)
+        check_number("max_commits_behind", max_commits_behind, whole=True)
+        check_number("max_lag", max_lag)
         self.indexes = indexes
         self.max_commits_behind = max_commits_behind
         self.max_lag = max_lag
@@ -54,7 +54,7 @@ class HudiIndexFreshSensor(TableSensor):
     def limits(self) -> dict[str, Any]:
         """What is fresh enough, as plain values."""
         return {
-            "indexes": list(checked_names("indexes", self.indexes) or ()),
+            "indexes": list(check_names("indexes", self.indexes) or ()),
             "max_commits_behind": self.max_commits_behind,
             "max_seconds_behind": self.max_lag.total_seconds() if self.max_lag is not None else None,
         }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.common.compat.sdk import AirflowFailException, conf
 from airflow.sdk import BaseSensorOperator, PokeReturnValue
 
-from airflow_hudi_index.arguments import checked_number
+from airflow_hudi_index.arguments import check_number
 from airflow_hudi_index.hooks.hudi_index import HudiIndexHook
 from airflow_hudi_index.places import refuse_credentials
 from airflow_hudi_index.settings import poll_interval
@@ -50,7 +50,7 @@ class TableSensor(BaseSensorOperator):
         refuse_credentials(table)
         # A timeout that is not a number would never be over.
         for name, value in (("poke_interval", poke_interval), ("timeout", kwargs.get("timeout"))):
-            checked_number(name, value)
+            check_number(name, value)
         super().__init__(poke_interval=poll_interval() if poke_interval is None else poke_interval, **kwargs)
         self.table = table
         self.hudi_index_conn_id = hudi_index_conn_id

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from airflow_hudi_index.arguments import checked_number
+from airflow_hudi_index.arguments import check_number
 from airflow_hudi_index.freshness import staleness
 from airflow_hudi_index.hooks.hudi_index import HudiIndexHook
 from airflow_hudi_index.places import refuse_credentials
@@ -40,7 +40,7 @@ class HudiIndexFreshTrigger(BaseTrigger):
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         refuse_credentials(table)
-        checked_number("poll_interval", poll_interval)
+        check_number("poll_interval", poll_interval)
         self.table = table
         self.limits = limits
         self.poll_interval = poll_interval

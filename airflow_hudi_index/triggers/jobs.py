@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from airflow_hudi_index.arguments import checked_number
+from airflow_hudi_index.arguments import check_number
 from airflow_hudi_index.local_job import LocalJob
 from airflow_hudi_index.triggers.polling import serialized
 
@@ -28,7 +28,7 @@ class LocalJobTrigger(BaseTrigger):
 
     def __init__(self, *, folder: str, poll_interval: float = 2.0) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        checked_number("poll_interval", poll_interval)
+        check_number("poll_interval", poll_interval)
         self.folder = folder
         self.poll_interval = poll_interval
 

@@ -193,7 +193,7 @@ def _table(cursor: Cursor) -> TableName:
     following = cursor.tokens[cursor.index + 1 : cursor.index + 2]
     if following and is_name(following[0], cursor.text) and not _is_using(following[0], cursor):
         cursor.accept("TABLE")
-    return TableName(cursor.dotted_name("a table name"))
+    return TableName(cursor.take_dotted_name("a table name"))
 
 
 def _is_using(token: Token, cursor: Cursor) -> bool:
@@ -258,7 +258,9 @@ def _item(tokens: Sequence[Token], end: int, text: str) -> IndexExpression:
     if is_name(tokens[0], text):
         cursor = Cursor(text, tokens)
         if all(token.token_type == TokenType.DOT for token in tokens[1::2]):
-            path = column_path(cursor.dotted_name("a column"), text[tokens[0].start : tokens[-1].end + 1])
+            path = column_path(
+                cursor.take_dotted_name("a column"), text[tokens[0].start : tokens[-1].end + 1]
+            )
             if cursor.token is None:
                 return IndexExpression(path, (path,), is_column=True)
     return parse_expression_tokens(text, tokens, end=end)
@@ -287,7 +289,7 @@ def _option_name(cursor: Cursor) -> str:
     if token and token.token_type == TokenType.STRING:
         cursor.index += 1
         return token.text
-    return ".".join(cursor.dotted_name("an option name"))
+    return ".".join(cursor.take_dotted_name("an option name"))
 
 
 def _option_value(cursor: Cursor) -> str:

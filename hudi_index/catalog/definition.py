@@ -32,7 +32,7 @@ from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from hudi_index.catalog.options import checked_options
+from hudi_index.catalog.options import check_options
 from hudi_index.errors import (
     CatalogCorruptError,
     InvalidDefinitionError,
@@ -132,7 +132,7 @@ class IndexDefinition:
             return
         object.__setattr__(self, "version", self.version or self.spec.version)
         self._check_source_fields()
-        options = checked_options(self.options, spec=self.spec, has_expression=self.is_functional)
+        options = check_options(self.options, spec=self.spec, has_expression=self.is_functional)
         object.__setattr__(self, "options", options)
         if (self.state is IndexState.INVALID) != bool(self.reason):
             self._refuse(f"it is {self.state} with reason {self.reason!r}; only an invalid one has any")
@@ -223,7 +223,7 @@ class IndexDefinition:
 
     def with_options(self, options: Mapping[str, str]) -> IndexDefinition:
         """A copy with these options set, the others as they are."""
-        changed = checked_options(options, spec=self.spec, has_expression=self.is_functional)
+        changed = check_options(options, spec=self.spec, has_expression=self.is_functional)
         return replace(self, options={**self.options, **changed})
 
     def as_dict(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hudi_index.errors import InvalidOptionError
-from hudi_index.predicate.sql.tokens import quoted_name
+from hudi_index.predicate.sql.tokens import quote_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,7 +76,7 @@ def expression_text(columns: Sequence[str], options: dict[str, str]) -> str | No
         raise InvalidOptionError(
             option=option, value=function, reason=f"it is over one column, not over {', '.join(columns)}"
         )
-    column = ".".join(quoted_name(part) for part in columns[0].split("."))
+    column = ".".join(quote_name(part) for part in columns[0].split("."))
     arguments = _arguments(word, options)
     if word == "identity":
         return column

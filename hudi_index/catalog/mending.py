@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hudi_index.catalog.definition import IndexDefinition
     from hudi_index.storage import Storage
 
-__all__ = ["CatalogCheck", "doubted"]
+__all__ = ["CatalogCheck", "mark_doubtful"]
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class CatalogCheck:
         or an error.
         """
         catalog = Catalog(self.storage)
-        definitions = self.newest.definitions if self.is_certain else doubted(self.newest)
+        definitions = self.newest.definitions if self.is_certain else mark_doubtful(self.newest)
         last = self.newest.generation
         while last + 1 in self.damaged_generations:
             last += 1
@@ -112,12 +112,12 @@ class CatalogCheck:
         for path in self.damage:
             if path.startswith(f"{HISTORY}/") and generation_of(path.rpartition("/")[2]) is None:
                 aside.move(path)
-        catalog.recover(recovered, doubted if not self.is_certain or recovered else tuple)
+        catalog.recover(recovered, mark_doubtful if not self.is_certain or recovered else tuple)
         catalog.publish()
         return catalog.load()
 
 
-def doubted(definitions: Iterable[IndexDefinition]) -> tuple[IndexDefinition, ...]:
+def mark_doubtful(definitions: Iterable[IndexDefinition]) -> tuple[IndexDefinition, ...]:
     """The same, out of service: nobody knows what was said of them last."""
     return tuple(
         each

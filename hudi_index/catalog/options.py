@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from hudi_index.kind_specs import KindSpec
 
-__all__ = ["COMMON", "checked_options", "known_options"]
+__all__ = ["COMMON", "check_options", "options_of"]
 
 
 def _time_zone(value: str) -> str:
@@ -35,20 +35,20 @@ COMMON = (
 """The options of every kind."""
 
 
-def known_options(spec: KindSpec, *, has_expression: bool) -> tuple[Option, ...]:
+def options_of(spec: KindSpec, *, has_expression: bool) -> tuple[Option, ...]:
     """The options that an index of a kind may have."""
     return tuple(
         option for option in (*COMMON, *spec.options) if has_expression or not option.is_for_expressions
     )
 
 
-def checked_options(options: Mapping[str, str], *, spec: KindSpec, has_expression: bool) -> dict[str, str]:
+def check_options(options: Mapping[str, str], *, spec: KindSpec, has_expression: bool) -> dict[str, str]:
     """The options by stored name, sorted, each value in its stored spelling.
 
     Raises:
         InvalidOptionError: for an unknown or repeated name, or a value that is out of range.
     """
-    known = known_options(spec, has_expression=has_expression)
+    known = options_of(spec, has_expression=has_expression)
     by_name = {name: option for option in known for name in (option.name, *option.aliases)}
     checked: dict[str, str] = {}
     for name, value in options.items():

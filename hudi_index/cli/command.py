@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 from hudi_index.cli.output import FORMATS, plain_row, write_rows
 from hudi_index.engine import IndexedTable
 from hudi_index.errors import UserError
-from hudi_index.jobs import Failure, aligned, progress_shown, show_logs
+from hudi_index.jobs import Failure, align, progress_shown, show_logs
 from hudi_index.lifecycle.native_status import native_status
 from hudi_index.planner import ScanPlan
 from hudi_index.scan import ScanReport
@@ -82,12 +82,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _forget_output()
         return 0  # whoever read has had enough
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  a person reads one line, whatever it was
-        return _failed(error, asked)
+        return _report_failure(error, asked)
     # A validation that found something wrong has an answer, and fails.
     return int(getattr(answer, "exit_code", 0))
 
 
-def _failed(error: BaseException, asked: argparse.Namespace) -> int:
+def _report_failure(error: BaseException, asked: argparse.Namespace) -> int:
     if asked.debug:
         traceback.print_exception(error)
     if isinstance(error, KeyboardInterrupt):
@@ -315,7 +315,7 @@ def _plain(answer: object) -> object:
 def _as_text(answer: object) -> str:
     if isinstance(answer, tuple):
         rows = [[each[column] for column in _SHOWN] for each in _definitions(answer)]
-        return aligned([_SHOWN, *rows]) if rows else "no indexes"
+        return align([_SHOWN, *rows]) if rows else "no indexes"
     return answer.explain() if isinstance(answer, ScanPlan) else str(answer)
 
 

@@ -46,7 +46,7 @@ def write_rows(reader: pa.RecordBatchReader, kind: str, output: str | None) -> N
         file = Path(output).open("wb")  # noqa: SIM115 - only opening it is in doubt
     except (OSError, ValueError) as error:  # a name with NUL is a ValueError
         raise InvalidOptionError(option="--output", value=output, reason=str(error)) from error
-    with _written(output), file:
+    with _write_to(output), file:
         if kind == "parquet":
             _write_parquet(reader, file)
         elif kind == "arrow":
@@ -57,7 +57,7 @@ def write_rows(reader: pa.RecordBatchReader, kind: str, output: str | None) -> N
 
 
 @contextmanager
-def _written(output: str) -> Iterator[None]:
+def _write_to(output: str) -> Iterator[None]:
     try:
         yield
     except StorageError:
@@ -103,7 +103,7 @@ def _csv_cell(value: Any) -> str:
 def _write_table(reader: pa.RecordBatchReader, sink: TextIO) -> None:
     """Aligned columns; as wide as the first rows ask for, so that the others still stream."""
     rows = (
-        [_shown(value) for value in row]
+        [_show(value) for value in row]
         for batch in reader
         for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
     )
@@ -114,7 +114,7 @@ def _write_table(reader: pa.RecordBatchReader, sink: TextIO) -> None:
         sink.write("  ".join(cells).rstrip() + "\n")
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     text = "NULL" if value is None else _text_of(value)
     text = text.encode("unicode_escape").decode() if not text.isprintable() else text
     return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"

@@ -67,13 +67,13 @@ class Covered:
         last = snapshot.cache.of(_LastCovered)
         if last.state != state or last.covered is None:
             # One only: whoever reads a snapshot for long moves on with the index.
-            last.state, last.covered = state, cls._matched(snapshot, load())
+            last.state, last.covered = state, cls._match(snapshot, load())
         return last.covered
 
     @classmethod
-    def _matched(cls, snapshot: Snapshot, entries: pa.Table) -> Covered:
-        noted = files.noted_columns(entries)
-        rows, positions = files.described_places(noted, snapshot.cache.of(_Identities).columns(snapshot))
+    def _match(cls, snapshot: Snapshot, entries: pa.Table) -> Covered:
+        noted = files.columns_of_notes(entries)
+        rows, positions = files.match_slices(noted, snapshot.cache.of(_Identities).columns(snapshot))
         owners: Any = entries.column(KEY).combine_chunks()
         return cls(
             len(snapshot.slices),

@@ -45,11 +45,11 @@ __all__ = [
     "PAYLOAD",
     "IndexedSlice",
     "IndexedSlices",
-    "described_places",
+    "columns_of_notes",
     "describing_indexes",
     "entries_of",
-    "indexed_slices",
-    "noted_columns",
+    "match_slices",
+    "parse_indexed_slices",
 ]
 
 PARTITION = "files"
@@ -82,9 +82,11 @@ class IndexedSlice:
     schema_id: str = ""
 
     @classmethod
-    def of(cls, piece: FileSlice, *, number: int, row_count: int, schema_id: str) -> IndexedSlice:
+    def of(cls, file_slice: FileSlice, *, number: int, row_count: int, schema_id: str) -> IndexedSlice:
         """What is noted when a slice has been indexed."""
-        return cls(piece.identity, number, row_count, piece.base_size, piece.latest_instant, schema_id)
+        return cls(
+            file_slice.identity, number, row_count, file_slice.base_size, file_slice.latest_instant, schema_id
+        )
 
 
 def entries_of(slices: Iterable[IndexedSlice]) -> pa.Table:
@@ -117,13 +119,13 @@ def entries_of(slices: Iterable[IndexedSlice]) -> pa.Table:
     )
 
 
-def noted_columns(entries: pa.Table) -> dict[str, Any]:
-    """The payload's fields by name, in as many pieces as the entries come in."""
+def columns_of_notes(entries: pa.Table) -> dict[str, Any]:
+    """The payload's fields by name, in as many file_slices as the entries come in."""
     struct: Any = entries.column(PAYLOAD)
     return dict(zip((each.name for each in struct.type), struct.flatten(), strict=True))
 
 
-def indexed_slices(entries: pa.Table) -> IndexedSlices:
+def parse_indexed_slices(entries: pa.Table) -> IndexedSlices:
     """The slices that entries of this partition note, by file group."""
     return IndexedSlices(entries)
 
@@ -162,12 +164,14 @@ class IndexedSlices(Mapping[FileGroupId, IndexedSlice]):
     def uncovered(self, current: Sequence[FileSlice]) -> list[FileSlice]:
         """Those of these slices that the indexes don't describe."""
         is_described = np.zeros(len(current), np.bool_)
-        is_described[described_places(self._fields, identity_columns(current))[1]] = True
+        is_described[match_slices(self._fields, identity_columns(current))[1]] = True
         return [current[place] for place in np.flatnonzero(~is_described).tolist()]
 
     def gone(self, current: Iterable[FileSlice]) -> list[FileGroupId]:
         """The file groups that are described and not among these slices."""
-        left = self._rows.keys() - {(piece.group.partition_path, piece.group.file_id) for piece in current}
+        left = self._rows.keys() - {
+            (file_slice.group.partition_path, file_slice.group.file_id) for file_slice in current
+        }
         return sorted(FileGroupId(*group) for group in left)
 
 
@@ -179,7 +183,7 @@ _REST = ("number", "rowCount", "baseFileSize", "instantTime", "schemaId")
 """The fields that IndexedSlice has after the identity, in its order."""
 
 
-def described_places(
+def match_slices(
     noted: Mapping[str, Any], current: Mapping[str, Any]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Where a slice is exactly the one that is noted: rows of the notes, and the slices' places.

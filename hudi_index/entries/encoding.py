@@ -197,14 +197,14 @@ def _encode_present(values: pa.Array[Any], widest: pa.DataType) -> pa.Array[Any]
         limbs[:, 0] ^= 0x80
         return _hex(limbs)
     if types.is_float64(widest):
-        return _hex(_ordered_bits(fixed(values, np.dtype(np.uint64))).astype(">u8"))
+        return _hex(_order_bits(fixed(values, np.dtype(np.uint64))).astype(">u8"))
     if types.is_uint64(widest):
         return _hex(fixed(values, np.dtype(np.uint64)).astype(">u8"))
     numbers = fixed(values, np.dtype(np.int32 if types.is_date32(widest) else np.int64)).astype(np.int64)
     return _hex((numbers.view(np.uint64) ^ SIGN).astype(">u8"))
 
 
-def _ordered_bits(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _order_bits(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """Bits of doubles, made to sort as Spark sorts doubles."""
     # Nothing is computed as a double here: at a null's place may stand a NaN that raises.
     bits = np.where(bits == SIGN, np.uint64(0), bits)

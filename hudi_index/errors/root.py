@@ -19,10 +19,10 @@ class HudiIndexError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         # By its fields: the pickled form of an exception would call it with its message alone.
-        return _unpickled, (type(self), self.args, self.__dict__)
+        return _unpickle, (type(self), self.args, self.__dict__)
 
 
-def _unpickled(kind: type[HudiIndexError], args: tuple[object, ...], fields: dict[str, object]) -> object:
+def _unpickle(kind: type[HudiIndexError], args: tuple[object, ...], fields: dict[str, object]) -> object:
     made = kind.__new__(kind, *args)
     made.args = args
     made.__dict__.update(fields)

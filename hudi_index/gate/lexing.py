@@ -73,7 +73,7 @@ def tokens_of(text: str) -> list[Token]:
         place = next(at for at, (one, other) in enumerate(zip(covered, wanted, strict=True)) if one != other)
         raise RefusedTextError(
             text=text,
-            what=f"from character {place + 1} on, {_shown(text[place:])}, it can be read in two ways",
+            what=f"from character {place + 1} on, {_show(text[place:])}, it can be read in two ways",
             way_out="write it plainly, without that quote or comment",
         )
     return tokens
@@ -110,11 +110,11 @@ def _code(text: str) -> bytearray:
     for each in _LEXEMES.finditer(text):
         kind, piece = each.lastgroup, each.group()
         if kind in ("hint", "open", "other"):
-            raise RefusedTextError(text=text, what=_named(kind, piece), way_out=_WAYS[kind])
+            raise RefusedTextError(text=text, what=_name(kind, piece), way_out=_WAYS[kind])
         if (kind == "comment" and "/*" in piece[2:]) or (kind == "line" and piece.endswith("\\")):
             raise RefusedTextError(
                 text=text,
-                what=f"the comment {_shown(piece)}, which can be read in two ways",
+                what=f"the comment {_show(piece)}, which can be read in two ways",
                 way_out="leave it out",
             )
         if kind not in ("line", "comment", "space"):
@@ -137,7 +137,7 @@ _WAYS = {
 }
 
 
-def _named(kind: str, piece: str) -> str:
+def _name(kind: str, piece: str) -> str:
     if kind == "hint":
         return "a hint, /*+ … */"
     if kind == "open":
@@ -149,5 +149,5 @@ def _named(kind: str, piece: str) -> str:
     return f"the character {piece!r} outside of quotes"
 
 
-def _shown(text: str) -> str:
+def _show(text: str) -> str:
     return repr(text if len(text) <= 20 else f"{text[:20]}…")

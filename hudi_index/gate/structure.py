@@ -24,7 +24,7 @@ from hudi_index.gate.words import (
     ONE_VALUE,
     UNFIT,
     check_words,
-    listed_once,
+    list_once,
     shallow,
     unstable,
     without_end,
@@ -90,7 +90,7 @@ def check_query(text: str, *, view: str) -> None:
     """
     tokens = without_end(tokens_of(text))
     check_words(text, tokens, in_query=True)
-    _Reading(text, view).check(_parsed(text, tokens, exp.Query))
+    _Reading(text, view).check(_parse(text, tokens, exp.Query))
 
 
 def check_condition(text: str) -> None:
@@ -102,11 +102,11 @@ def check_condition(text: str) -> None:
     """
     tokens = tokens_of(text)
     check_words(text, tokens, in_query=False)
-    for part in shallow(listed_once(tokens)):
-        _Reading(text, None).check(_parsed(text, part, exp.Condition))
+    for part in shallow(list_once(tokens)):
+        _Reading(text, None).check(_parse(text, part, exp.Condition))
 
 
-def _parsed(text: str, tokens: Sequence[Token], into: type[exp.Expr]) -> exp.Expr:
+def _parse(text: str, tokens: Sequence[Token], into: type[exp.Expr]) -> exp.Expr:
     wrong = SqlSyntaxError if into is exp.Query else PredicateSyntaxError
     expected = "a query" if into is exp.Query else "a condition"
     if not tokens:

@@ -21,7 +21,7 @@ __all__ = [
     "ONLY_THESE",
     "UNFIT",
     "check_words",
-    "listed_once",
+    "list_once",
     "shallow",
     "unstable",
     "without_end",
@@ -75,7 +75,7 @@ _EMPTY_BRACKETS = [TokenType.L_PAREN, TokenType.R_PAREN]
 _CONSTANTS = (TokenType.STRING, TokenType.NUMBER)
 
 
-def listed_once(tokens: Sequence[Token]) -> list[Token]:
+def list_once(tokens: Sequence[Token]) -> list[Token]:
     """The tokens with one constant after IN in the place of several: many are made of no more than one is."""
     found: list[Token] = []
     place = 0

@@ -130,7 +130,7 @@ class BitmapQuestion(RowQuestion):
             if not held:
                 return BitMap()
             chosen.append(held)
-        each = [[_deserialized(bitmaps[entry].as_py()) for entry in held] for held in chosen]
+        each = [[_deserialize(bitmaps[entry].as_py()) for entry in held] for held in chosen]
         if any(rows is None for held in each for rows in held):
             return None
         united = [reduce(lambda one, other: one | other, held) for held in each]  # type: ignore[operator]
@@ -224,16 +224,16 @@ class _Postings:
         self._gather()
         # A token of a dictionary that no row points to has no bitmap.
         found = ((part, self._bitmaps.get(number)) for part, number in sorted(self._numbers.items()))
-        return {part: _serialized(rows) for part, rows in found if rows is not None}
+        return {part: _serialize(rows) for part, rows in found if rows is not None}
 
 
-def _deserialized(data: bytes | None) -> BitMap | None:
+def _deserialize(data: bytes | None) -> BitMap | None:
     try:
         return BitMap.deserialize(data) if data else None
     except ValueError:
         return None
 
 
-def _serialized(rows: BitMap) -> bytes:
+def _serialize(rows: BitMap) -> bytes:
     rows.run_optimize()
     return bytes(rows.serialize())

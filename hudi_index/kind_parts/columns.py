@@ -52,7 +52,7 @@ class ColumnQuestion(Question):
     def says_no(self, entries: pa.Table, rows: npt.NDArray[np.int64]) -> Mask:
         """By entry, given the row of `candidates.covered` that it is of or -1."""
 
-    def refuted(self, entries: pa.Table) -> Mask:
+    def refute(self, entries: pa.Table) -> Mask:
         """The file groups whose entry says that no value meets the condition."""
         prefix = self.source.part + SEPARATOR
         keys: Any = entries.column(KEY)

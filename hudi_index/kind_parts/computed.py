@@ -35,7 +35,7 @@ def statistics_of_footer(
     known = _certain(source, statistics)
     if known is None:
         return None
-    low, high = _encoded_bounds(known, source.name)
+    low, high = _encode_bounds(known, source.name)
     return Statistics(low, high, known.value_count, known.null_count)
 
 
@@ -56,12 +56,12 @@ def statistics_of_values(values: pa.Array[Any], column: str) -> Statistics:
     nans: int = pc.is_nan(values).true_count if types.is_floating(values.type) else 0
     # Arrow leaves NaN out of both bounds, and gives infinities if there is nothing else.
     bounds: Any = pc.min_max(values)
-    low = _NAN if nans == rows - nulls else _encoded(bounds["min"], column)
-    high = _NAN if nans else _encoded(bounds["max"], column)
+    low = _NAN if nans == rows - nulls else _encode(bounds["min"], column)
+    high = _NAN if nans else _encode(bounds["max"], column)
     return Statistics(low, high, rows, nulls, nans, group_count=0)
 
 
-def _encoded_bounds(known: ColumnStatistics, column: str) -> tuple[str | None, str | None]:
+def _encode_bounds(known: ColumnStatistics, column: str) -> tuple[str | None, str | None]:
     low, high = known.minimum, known.maximum
     if low is None or high is None:
         return None, None
@@ -73,6 +73,6 @@ def _encoded_bounds(known: ColumnStatistics, column: str) -> tuple[str | None, s
     return found[0], found[1]
 
 
-def _encoded(value: Any, column: str) -> str:
+def _encode(value: Any, column: str) -> str:
     encoded: str = encode_array(pa.repeat(value, 1), column)[0].as_py()
     return encoded

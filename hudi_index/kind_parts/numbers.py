@@ -30,7 +30,7 @@ def numbers_of(keys: Any) -> npt.NDArray[np.int64]:
 class NumberedQuestion(Question):
     """A file group without an entry in the ranges holds no matching row."""
 
-    def refuted(self, entries: pa.Table) -> Mask:
+    def refute(self, entries: pa.Table) -> Mask:
         """The file groups that no key names."""
         named = numbers_of(pc.unique(entries.column(KEY)))
         return ~np.isin(self.candidates.covered.numbers, named)

@@ -91,7 +91,7 @@ class Question(ABC):
     """How many values are tested entry by entry, where that is most of the work."""
 
     @abstractmethod
-    def refuted(self, entries: pa.Table) -> Mask:
+    def refute(self, entries: pa.Table) -> Mask:
         """By row of `candidates.covered`: whether the file group is PROVEN to hold no matching row.
 
         Args:
@@ -106,7 +106,7 @@ class RowQuestion(Question):
     def rows(self, entries: pa.Table) -> dict[int, BitMap | None]:
         """By row of `candidates.covered` that is left: positions of the rows that may match; None for any."""
 
-    def refuted(self, entries: pa.Table) -> Mask:
+    def refute(self, entries: pa.Table) -> Mask:
         """The file groups without such a row."""
         refuted = np.zeros(len(self.candidates.covered), np.bool_)
         refuted[[row for row, found in self.rows(entries).items() if found is not None and not found]] = True

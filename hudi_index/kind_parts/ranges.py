@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hudi_index.predicate.values.condition import Constraint
     from hudi_index.predicate.values.domain import Domain
 
-__all__ = ["PartDomain", "PartRange", "asked_of", "part_domain", "points_of", "source_of"]
+__all__ = ["PartDomain", "PartRange", "find_domain", "part_domain", "points_of", "source_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def source_of(sources: Sequence[Source], constraint: Constraint) -> Source | Non
     return next((source for source in sources if source.term == constraint.term), None)
 
 
-def asked_of(sources: Sequence[Source], constraint: Constraint) -> tuple[Source, PartDomain] | None:
+def find_domain(sources: Sequence[Source], constraint: Constraint) -> tuple[Source, PartDomain] | None:
     """The source that a constraint speaks of and the values that meet it; None if keys can't tell them."""
     source, domain = source_of(sources, constraint), constraint.domain
     parts = None if source is None or domain is None else part_domain(domain, source.data_type)

@@ -8,7 +8,7 @@ knows one of them: each is found by its row in `hudi_index.kind_specs`.
     entries = describe(kind, context, batches)
     upserts, deletes = diff_entries(entries_before, entries)
     question = kind.ask(constraint, candidates)
-    refuted = question.refuted(entries found in question.ranges)
+    refuted = question.refute(entries found in question.ranges)
 """
 
 from __future__ import annotations

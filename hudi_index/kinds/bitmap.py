@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from hudi_index.kind_parts.bitmaps import TokenBuilder, bitmap_question
 from hudi_index.kind_parts.protocol import IndexKind
-from hudi_index.kind_parts.ranges import asked_of
+from hudi_index.kind_parts.ranges import find_domain
 from hudi_index.kind_specs import built_in
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Bitmap(IndexKind):
 
     def ask(self, constraint: Constraint, candidates: Candidates) -> Question | None:
         """The bitmaps of the values that meet it."""
-        asked = asked_of(self.sources, constraint)
+        asked = find_domain(self.sources, constraint)
         if asked is None:
             return None
         source, domain = asked

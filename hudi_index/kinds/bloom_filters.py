@@ -25,7 +25,7 @@ from xxhash import xxh3_64_intdigest as digest_of
 from hudi_index.entries.schema import payload_fields
 from hudi_index.kind_parts.columns import ColumnQuestion, column_entries, column_range
 from hudi_index.kind_parts.protocol import IndexKind
-from hudi_index.kind_parts.ranges import asked_of
+from hudi_index.kind_parts.ranges import find_domain
 from hudi_index.kind_parts.values import key_parts, values_of
 from hudi_index.kind_specs import built_in
 
@@ -66,7 +66,7 @@ class BloomFilters(IndexKind):
 
     def ask(self, constraint: Constraint, candidates: Candidates) -> Question | None:
         """All filters of the column; None for anything but a list of values."""
-        asked = asked_of(self.sources, constraint)
+        asked = find_domain(self.sources, constraint)
         if asked is None or not asked[1].has_only_points:
             return None
         source, domain = asked
@@ -93,7 +93,7 @@ class _FilterQuestion(ColumnQuestion):
     def _excludes(self, row: int, made_by: str | None, data: Any) -> bool:
         if row < 0 or not self.candidates.left[row]:
             return False
-        found = _loaded(made_by, data.as_py())
+        found = _load(made_by, data.as_py())
         return found is not None and not any(member in found for member in self.members)
 
 
@@ -125,7 +125,7 @@ class BloomFiltersBuilder:
         return bloom.save_bytes()
 
 
-def _loaded(made_by: str | None, data: bytes | None) -> Bloom | None:
+def _load(made_by: str | None, data: bytes | None) -> Bloom | None:
     # rbloom panics on a filter without bits.
     if made_by != TYPE or data is None or len(data) <= _HEADER_BYTES:
         return None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 from hudi_index.kind_parts.columns import ColumnQuestion, column_entries, column_range
 from hudi_index.kind_parts.computed import is_certain, statistics_of_footer, statistics_of_values
 from hudi_index.kind_parts.protocol import IndexKind
-from hudi_index.kind_parts.ranges import asked_of
+from hudi_index.kind_parts.ranges import find_domain
 from hudi_index.kind_parts.statistics import Statistics, excluding, merged
 from hudi_index.kind_parts.values import values_of
 from hudi_index.kind_specs import built_in
@@ -66,7 +66,7 @@ class ColumnStats(IndexKind):
 
     def ask(self, constraint: Constraint, candidates: Candidates) -> Question | None:
         """All entries of the column."""
-        asked = asked_of(self.sources, constraint)
+        asked = find_domain(self.sources, constraint)
         if asked is None:
             return None
         source, domain = asked

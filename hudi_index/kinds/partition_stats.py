@@ -34,7 +34,7 @@ from hudi_index.entries.ranges import KeyRange
 from hudi_index.entries.schema import KEY, payload_fields
 from hudi_index.kind_parts.columns import column_range
 from hudi_index.kind_parts.protocol import Question
-from hudi_index.kind_parts.ranges import asked_of
+from hudi_index.kind_parts.ranges import find_domain
 from hudi_index.kind_parts.statistics import Statistics, excluding, merged, read_statistics
 from hudi_index.kind_parts.values import entry_table
 from hudi_index.kind_specs import built_in
@@ -97,7 +97,7 @@ class PartitionStats:
 
     def ask(self, constraint: Constraint, candidates: Candidates) -> Question | None:
         """All entries of the column."""
-        asked = asked_of(self.sources, constraint)
+        asked = find_domain(self.sources, constraint)
         if asked is None:
             return None
         source, domain = asked
@@ -111,7 +111,7 @@ class _PartitionQuestion(Question):
     source: Source
     domain: PartDomain
 
-    def refuted(self, entries: pa.Table) -> Mask:
+    def refute(self, entries: pa.Table) -> Mask:
         """The covered file groups of the partitions whose statistics exclude every value of the domain."""
         covered = self.candidates.covered
         if not len(covered) or not entries.num_rows:

@@ -99,9 +99,9 @@ class RecordIndex(IndexKind):
 class _RecordQuestion(NumberedQuestion):
     is_partitioned: bool = False
 
-    def refuted(self, entries: pa.Table) -> Mask:
+    def refute(self, entries: pa.Table) -> Mask:
         """The file groups that no key names, of the partitions that were looked into."""
-        refuted = super().refuted(entries)
+        refuted = super().refute(entries)
         if self.is_partitioned:
             _, places = self.candidates.covered.partitions
             refuted &= np.isin(places, places[self.candidates.left])

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from hudi_index.lifecycle.decide import Decision
     from hudi_index.lifecycle.description import WorkItem
     from hudi_index.lifecycle.state import IndexedState
-    from hudi_index.metadata_table import FileSlice as MetadataSlice
-    from hudi_index.metadata_table import ShardWriter, Transaction
+    from hudi_index.metadata_table import ShardSlice, ShardWriter, Transaction
     from hudi_index.table import FileGroupId, TableReader
 
 __all__ = ["Build", "estimate_shards", "items_to_describe", "plan_build"]
@@ -34,7 +33,7 @@ class Build:
 
     description: Description
     writer: ShardWriter
-    purges: Mapping[int, MetadataSlice] = field(default_factory=dict)
+    purges: Mapping[int, ShardSlice] = field(default_factory=dict)
     """The shards that may hold entries of lost slices, by place in the description's targets."""
     next_number: int = 0
     """The number of the next new file group after this one."""
@@ -95,7 +94,7 @@ def _unreadable(state: IndexedState, changed: Iterable[FileSlice]) -> Iterator[F
             yield file_slice.group
 
 
-def _purges(state: IndexedState, description: Description) -> dict[int, MetadataSlice]:
+def _purges(state: IndexedState, description: Description) -> dict[int, ShardSlice]:
     """The shards that may hold entries of lost slices."""
     if not any(item.is_lost for item in description.items):
         return {}

@@ -40,7 +40,7 @@ def compact(
             report.commit = transaction.commit().file_name
     with report.phase("clean"):
         deleted = metadata_table.clean() + sweep(storage)
-    report.indexes = sorted({piece.partition for piece in slices})
+    report.indexes = sorted({shard_slice.partition for shard_slice in slices})
     report.entries_added = sum(stat.entries for stat in stats)
     report.bytes_written = sum(stat.size for stat in stats)
     report.notes.append(f"{len(slices)} shards compacted, {deleted} files cleaned")

@@ -26,7 +26,7 @@ from hudi_index.jobs import JobReport
 from hudi_index.kind_specs import Sharing
 from hudi_index.kinds import reason_against
 from hudi_index.lifecycle.maintain import bring_up_to_date
-from hudi_index.lifecycle.mending import mended_if_damaged
+from hudi_index.lifecycle.mending import mend_if_damaged
 from hudi_index.lifecycle.state import IndexedState
 from hudi_index.metadata_table import MetadataTable
 
@@ -75,7 +75,7 @@ def create_all(
                 raise StatementRefusedError(name=definition.name, reason=str(error)) from error
         if not asked:
             return report
-        stored = [_stored(catalog, state, definition) for definition in asked]
+        stored = [_store(catalog, state, definition) for definition in asked]
         left = {each.key for each in state.definitions}
         again = {each.id for each in stored if each.key in left}
     try:
@@ -119,7 +119,7 @@ def _is_there(
     return True
 
 
-def _stored(catalog: Catalog, state: IndexedState, definition: IndexDefinition) -> IndexDefinition:
+def _store(catalog: Catalog, state: IndexedState, definition: IndexDefinition) -> IndexDefinition:
     for left in state.definitions:
         if left.key == definition.key:
             catalog.remove(left.name, index_id=left.id)
@@ -150,7 +150,7 @@ def rebuild(storage: Storage, executor: Executor, name: str) -> JobReport:
         old = Catalog(storage).load().definition_of(name)
         build_anew(storage, executor, report, [old])
 
-    mended_if_damaged(storage, run, report.notes)
+    mend_if_damaged(storage, run, report.notes)
     return report
 
 

@@ -13,8 +13,8 @@ from hudi_index.entries.schema import KEY
 from hudi_index.errors import ConflictError, UserError
 from hudi_index.jobs import JobReport
 from hudi_index.lifecycle.decide import decide_drop
-from hudi_index.lifecycle.mending import mended_if_damaged
-from hudi_index.lifecycle.state import IndexedState, definitions_text, noted_definitions
+from hudi_index.lifecycle.mending import mend_if_damaged
+from hudi_index.lifecycle.state import IndexedState, definitions_text, parse_noted_definitions
 from hudi_index.metadata_table import MetadataTable
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ __all__ = ["drop"]
 def drop(storage: Storage, name: str, *, if_exists: bool = False) -> JobReport:
     """Take an index away: at once for new queries; those under way finish on files that stay a while."""
     report = JobReport("drop", storage.uri)
-    mended_if_damaged(storage, lambda: _drop(storage, name, report, if_exists=if_exists), report.notes)
+    mend_if_damaged(storage, lambda: _drop(storage, name, report, if_exists=if_exists), report.notes)
     return report
 
 
@@ -79,7 +79,7 @@ def _snapshot_without(definition: IndexDefinition, transaction: Transaction) -> 
     """What the commit describes, with one index less: a plan that still knows it must not ask it."""
     snapshot = transaction.view.state.data_snapshot
     left = files.describing_indexes(snapshot) - {definition.id}
-    noted = definitions_text(each for each in noted_definitions(snapshot) if each.key != definition.key)
+    noted = definitions_text(each for each in parse_noted_definitions(snapshot) if each.key != definition.key)
     return {**snapshot, files.INDEXES: ",".join(sorted(left)), files.DEFINITIONS: noted}
 
 

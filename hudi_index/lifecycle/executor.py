@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from hudi_index.lifecycle.build import Build
     from hudi_index.lifecycle.writing import TaskResult
-    from hudi_index.metadata_table import FileSlice as MetadataSlice
-    from hudi_index.metadata_table import ShardWriter, WriteStat
+    from hudi_index.metadata_table import ShardSlice, ShardWriter, WriteStat
     from hudi_index.predicate.catalyst.meaning import Meaning
     from hudi_index.predicate.session import Settings
     from hudi_index.table import SliceIdentity
@@ -80,6 +79,6 @@ class Executor(Protocol):
         """
         ...
 
-    def compact(self, writer: ShardWriter, slices: Sequence[MetadataSlice]) -> list[WriteStat]:
+    def compact(self, writer: ShardWriter, slices: Sequence[ShardSlice]) -> list[WriteStat]:
         """Write a new base file for each slice."""
         ...

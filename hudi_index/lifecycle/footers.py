@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hudi_index.table import FileSlice
     from hudi_index.table.footer import ColumnStatistics
 
-__all__ = ["FROM_ROWS", "Known", "known_of"]
+__all__ = ["FROM_ROWS", "Known", "look_at_footer"]
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,17 @@ FROM_ROWS = Known()
 """Nothing is known: all comes from rows."""
 
 
-def known_of(description: Description, piece: FileSlice | None, kinds: Sequence[IndexKind]) -> Known:
+def look_at_footer(
+    description: Description, file_slice: FileSlice | None, kinds: Sequence[IndexKind]
+) -> Known:
     """What the footer of a slice says for some kinds."""
     columns = [name for kind in kinds if kind.spec.answers_from_footers for name in kind.columns]
-    if piece is None or piece.log_files or not columns or description.expressions:
+    if file_slice is None or file_slice.log_files or not columns or description.expressions:
         return FROM_ROWS
-    if description.reader.choice_of(piece).reason is not None:
+    if description.reader.choice_of(file_slice).reason is not None:
         # Where columns are not found by their names in the file, the footer can't be read by name either.
         return FROM_ROWS
-    footer = description.reader.footer(piece)
+    footer = description.reader.footer(file_slice)
     return Known(footer.statistics(columns), footer.row_count)
 
 

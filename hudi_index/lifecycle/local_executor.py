@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from hudi_index.lifecycle.description import Description, WorkItem
     from hudi_index.lifecycle.executor import ExpressionFacts
     from hudi_index.lifecycle.writing import TaskResult
-    from hudi_index.metadata_table import FileSlice as MetadataSlice
-    from hudi_index.metadata_table import ShardWriter, WriteStat
+    from hudi_index.metadata_table import ShardSlice, ShardWriter, WriteStat
     from hudi_index.predicate.session import Settings
 
 __all__ = ["LocalExecutor"]
@@ -47,7 +46,7 @@ class LocalExecutor:
         """See Executor. Refuses: index and query agree on an expression because Spark computes both."""
         raise NeedsSparkError.of_expression(sql)
 
-    def compact(self, writer: ShardWriter, slices: Sequence[MetadataSlice]) -> list[WriteStat]:
+    def compact(self, writer: ShardWriter, slices: Sequence[ShardSlice]) -> list[WriteStat]:
         """See Executor."""
         found: list[WriteStat] = []
         with progress("compact", len(slices), "shards", lambda: len(found)):

@@ -194,7 +194,7 @@ def _retire(definition: IndexDefinition, reason: str, state: IndexedState, repor
 
 def _note_abandoned(state: IndexedState, metadata_table: MetadataTable, report: JobReport) -> None:
     """Say of indexes whose builder or dropper is dead that they are not under way any more."""
-    for definition in state.abandoned(metadata_table):
+    for definition in state.find_abandoned(metadata_table):
         reason = f"it was {definition.state} when its process ended"
         if definition.state is IndexState.BUILDING:
             with suppress(ConflictError, UserError):

@@ -26,7 +26,7 @@ from hudi_index.catalog.mending import CatalogCheck
 from hudi_index.coverage import files
 from hudi_index.errors import CorruptError, way_back
 from hudi_index.kind_specs import specs
-from hudi_index.lifecycle.state import noted_definitions
+from hudi_index.lifecycle.state import parse_noted_definitions
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.metadata_table.cleaning import remove_temporaries
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-__all__ = ["Damage", "Findings", "look", "mend", "mended_if_damaged", "sweep"]
+__all__ = ["Damage", "Findings", "look", "mend", "mend_if_damaged", "sweep"]
 
 _TEMPORARY_FOR = timedelta(minutes=30)
 """A living writer has such a file for moments."""
@@ -104,7 +104,9 @@ def look(storage: Storage) -> Findings:
     recovered = []
     if not catalog.is_certain or not catalog.newest.generation:
         known = {each.key for each in catalog.newest}
-        recovered = [each for each in noted_definitions(table.state.data_snapshot) if each.key not in known]
+        recovered = [
+            each for each in parse_noted_definitions(table.state.data_snapshot) if each.key not in known
+        ]
     return Findings(catalog, table, recovered)
 
 
@@ -157,7 +159,7 @@ def sweep(storage: Storage) -> int:
     return remove_temporaries(storage, INDEX_FOLDER, before=now - _TEMPORARY_FOR)
 
 
-def mended_if_damaged(storage: Storage, run: Callable[[], T], notes: list[str]) -> T:
+def mend_if_damaged(storage: Storage, run: Callable[[], T], notes: list[str]) -> T:
     """What `run` gives; if it meets damage to the indexes' files, that is mended and it runs again."""
     try:
         return run()

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from hudi_index.catalog import Catalog, IndexState
 from hudi_index.errors import ConflictError, NeedsSparkError, UserError
-from hudi_index.jobs import JobReport, aligned
+from hudi_index.jobs import JobReport, align
 from hudi_index.kinds import reason_against
 from hudi_index.lifecycle.create import build_anew, with_recorded_facts
 from hudi_index.lifecycle.drop import drop
@@ -81,7 +81,7 @@ class RepairReport(JobReport):
             return "\n".join(lines)
         rows = [("damaged", "why", "to be" if self.is_check else "was")]
         rows += [(each.path, each.reason, each.remedy) for each in self.damage]
-        return "\n".join([*lines, "", aligned(rows, indent="  ")])
+        return "\n".join([*lines, "", align(rows, indent="  ")])
 
 
 def repair(storage: Storage, executor: Executor, *, check: bool = False) -> RepairReport:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _LONG = timedelta(minutes=5)
 """Between noting that an index is building and taking the lease to build it lie moments."""
 
-__all__ = ["IndexedState", "definitions_text", "noted_definitions"]
+__all__ = ["IndexedState", "definitions_text", "parse_noted_definitions"]
 
 
 def definitions_text(definitions: Iterable[IndexDefinition]) -> str:
@@ -44,7 +44,7 @@ def definitions_text(definitions: Iterable[IndexDefinition]) -> str:
     return json.dumps([found[each] for each in sorted(found)])
 
 
-def noted_definitions(data_snapshot: Mapping[str, str]) -> list[IndexDefinition]:
+def parse_noted_definitions(data_snapshot: Mapping[str, str]) -> list[IndexDefinition]:
     """The definitions that a commit keeps, as far as they can be read."""
     with suppress(ValueError, CorruptError):
         noted = json.loads(data_snapshot.get(files.DEFINITIONS, "[]"))
@@ -101,7 +101,7 @@ class IndexedState:
     def indexed(self) -> IndexedSlices:
         """What `files` says."""
         found = self.reader.lookup(files.PARTITION, [KeyRange.all()], columns=[files.PAYLOAD])
-        return files.indexed_slices(found)
+        return files.parse_indexed_slices(found)
 
     @property
     def instant(self) -> str | None:
@@ -147,7 +147,7 @@ class IndexedState:
         """Names the table's schema."""
         return hashlib.sha256(str(self.snapshot.schema).encode()).hexdigest()[:16]
 
-    def abandoned(self, metadata_table: MetadataTable) -> list[IndexDefinition]:
+    def find_abandoned(self, metadata_table: MetadataTable) -> list[IndexDefinition]:
         """Indexes that are building or dropping, though nobody has written for long."""
         before = (datetime.now(timezone.utc) - _LONG).isoformat(timespec="milliseconds")
         found = [

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudi_index.catalog import IndexState
 from hudi_index.errors import MissingSliceFileError
-from hudi_index.jobs import aligned
+from hudi_index.jobs import align
 from hudi_index.lifecycle.state import IndexedState
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.table.footer import row_count_of
@@ -91,7 +91,7 @@ class TableStatus:
         facts = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "indexes"}
         lines = [f"{name.replace('_', ' '):<22} {value}" for name, value in facts.items()]
         rows = [[getattr(each, column) for column in _SHOWN] for each in self.indexes]
-        return "\n".join([*lines, "", aligned([_SHOWN, *rows]) if rows else "no indexes"])
+        return "\n".join([*lines, "", align([_SHOWN, *rows]) if rows else "no indexes"])
 
 
 def status(storage: Storage) -> TableStatus:
@@ -116,7 +116,7 @@ def status(storage: Storage) -> TableStatus:
         file_groups_uncovered=len(uncovered),
         file_groups_gone=len(gone),
         rows_uncovered=_rows_of(storage, uncovered),
-        bytes_uncovered=sum(piece.size for piece in uncovered),
+        bytes_uncovered=sum(file_slice.size for file_slice in uncovered),
         indexes=[_index_status(each, state, partitions.get(each.partition)) for each in state.definitions],
     )
 
@@ -129,7 +129,7 @@ def _rows_of(storage: Storage, slices: list[FileSlice]) -> int:
         return 0
 
     with ThreadPoolExecutor(_READERS) as pool:
-        return sum(pool.map(rows, [piece.base_path for piece in slices if piece.base_path]))
+        return sum(pool.map(rows, [file_slice.base_path for file_slice in slices if file_slice.base_path]))
 
 
 def _index_status(

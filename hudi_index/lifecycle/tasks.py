@@ -24,9 +24,9 @@ from hudi_index.entries import SEPARATOR, owner_suffix, shards_of
 from hudi_index.entries.schema import DELETED, ENTRY_SCHEMA, KEY, PAYLOADS, TYPE
 from hudi_index.errors import HudiIndexError
 from hudi_index.kind_parts.diff import diff_entries
-from hudi_index.lifecycle.footers import FROM_ROWS, Known, known_of
+from hudi_index.lifecycle.footers import FROM_ROWS, Known, look_at_footer
 from hudi_index.lifecycle.runs import TARGET, Changes, Counts
-from hudi_index.metadata_table.reader import merged_slice
+from hudi_index.metadata_table.reader import merge_slice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from hudi_index.kind_parts.protocol import IndexKind, SliceContext
     from hudi_index.lifecycle.build import Build
     from hudi_index.lifecycle.description import Description, WorkItem
-    from hudi_index.metadata_table import FileSlice as MetadataSlice
+    from hudi_index.metadata_table import ShardSlice
     from hudi_index.table import FileSlice
 
 __all__ = [
@@ -108,7 +108,9 @@ def as_changes(
             entries = pa.concat_tables(tables).combine_chunks()
             places = description.places[partition]
             targets = _targets(entries.column(KEY), *places, tails.get(partition, 0))
-            yield Changes(partition, _changed(schema_of(partition), entries, targets, is_deleted=is_deleted))
+            yield Changes(
+                partition, _make_changes(schema_of(partition), entries, targets, is_deleted=is_deleted)
+            )
         held.clear()
 
     for each in described:
@@ -132,7 +134,9 @@ def _targets(keys: pa.ChunkedArray[Any], first: int, shards: int, tail: int) -> 
     return pa.array(found.astype(np.int32))
 
 
-def _changed(schema: pa.Schema, entries: pa.Table, targets: pa.Array[Any], *, is_deleted: bool) -> pa.Table:
+def _make_changes(
+    schema: pa.Schema, entries: pa.Table, targets: pa.Array[Any], *, is_deleted: bool
+) -> pa.Table:
     length = entries.num_rows
     columns: dict[str, Any] = {TARGET: targets, DELETED: pa.repeat(pa.scalar(value=is_deleted), length)}
     arrays = [
@@ -223,7 +227,7 @@ def changes_of(
     plan = ItemPlan.of(description, item)
     compared = _Compared(plan.diffed)
     counted, limit = _Counted(), description.rows_at_once
-    for place, entries in _described(
+    for place, entries in _describe(
         plan.kinds_before, item.context, counted.through(before), limit, known_before
     ):
         if place < len(plan.diffed):
@@ -232,7 +236,7 @@ def changes_of(
             keys = entries.column(KEY).combine_chunks()
             yield Described.gone(plan.kinds_before[place].partition, keys)
     seen = counted.rows
-    for place, entries in _described(
+    for place, entries in _describe(
         plan.kinds_after, item.context, counted.through(after), limit, known_after
     ):
         if place < len(plan.built):
@@ -287,12 +291,12 @@ class _Compared:
         if self._is_large:
             return
         for kind, was, becomes in zip(self._kinds, self._old, self._new, strict=True):
-            upserts, deletes = diff_entries(_joined(was), _joined(becomes))
+            upserts, deletes = diff_entries(_join(was), _join(becomes))
             yield Described(kind.partition, upserts)
             yield Described.gone(kind.partition, deletes)
 
 
-def _described(
+def _describe(
     kinds: Sequence[IndexKind],
     context: SliceContext,
     batches: Iterable[pa.RecordBatch],
@@ -320,8 +324,8 @@ def _described(
 def item_changes(description: Description, item: WorkItem, notes: TaskNotes) -> Iterator[Described]:
     """The changes that one file group needs, its rows read here, as far as footers don't tell."""
     plan = ItemPlan.of(description, item)
-    before = known_of(description, item.before, plan.kinds_before)
-    after = known_of(description, item.after, plan.kinds_after)
+    before = look_at_footer(description, item.before, plan.kinds_before)
+    after = look_at_footer(description, item.after, plan.kinds_after)
     is_counted = after.row_count is None
     return changes_of(
         description,
@@ -362,12 +366,12 @@ class _Counted:
             yield batch
 
 
-def purge_of(build: Build, place: int, shard_slice: MetadataSlice) -> Iterator[Changes]:
+def purge_of(build: Build, place: int, shard_slice: ShardSlice) -> Iterator[Changes]:
     """Removes a shard's entries of owners whose old slice is not read; their present ones come anew."""
-    return as_changes(build.description, _purged(build, place, shard_slice), TaskNotes())
+    return as_changes(build.description, _purge(build, place, shard_slice), TaskNotes())
 
 
-def _purged(build: Build, place: int, shard_slice: MetadataSlice) -> Iterator[Described]:
+def _purge(build: Build, place: int, shard_slice: ShardSlice) -> Iterator[Described]:
     description = build.description
     partition = description.targets[place].partition
     kinds = [kind for kind in description.kept_kinds if kind.partition == partition]
@@ -378,11 +382,11 @@ def _purged(build: Build, place: int, shard_slice: MetadataSlice) -> Iterator[De
     # A kind's suffixes have one number of parts, so a key's own is found without trying them all.
     parts = next(iter(suffixes)).count(SEPARATOR)
     payloads = [name for name in changes_schema(description, partition).names if name in PAYLOADS]
-    for table in merged_slice(build.writer.storage, shard_slice, [TYPE, *payloads]):
+    for table in merge_slice(build.writer.storage, shard_slice, [TYPE, *payloads]):
         keys = table.column(KEY).to_pylist()
         mine = [SEPARATOR + SEPARATOR.join(str(key).rsplit(SEPARATOR, parts)[1:]) in suffixes for key in keys]
         yield Described(partition, table.filter(pa.array(mine, pa.bool_())), is_deleted=True)
 
 
-def _joined(tables: list[pa.Table]) -> pa.Table:
+def _join(tables: list[pa.Table]) -> pa.Table:
     return pa.concat_tables(tables) if tables else pa.table({KEY: pa.array([], pa.string())})

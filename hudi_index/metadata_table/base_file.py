@@ -73,7 +73,7 @@ def write_base_file(
             write_page_checksum=True,
         ) as writer,
     ):
-        for group in _regrouped(entries):
+        for group in _regroup(entries):
             last = last_key(group.column(KEY), last, path)
             writer.write_table(group.replace_schema_metadata(named.metadata), row_group_size=ROWS_PER_GROUP)
             rows += group.num_rows
@@ -140,8 +140,8 @@ class BaseFile:
             return
         checksum = 0
         with storage.open_input(stat.path) as source:
-            while piece := source.read(_PIECE):
-                checksum = zlib.crc32(piece, checksum)
+            while shard_slice := source.read(_PIECE):
+                checksum = zlib.crc32(shard_slice, checksum)
         if checksum != stat.content:
             raise EntryCorruptError(path=storage.uri_of(stat.path), reason="is not what was committed")
 
@@ -221,7 +221,7 @@ def _load_footer(storage: Storage, path: str) -> tuple[int, bytes]:
         return size, tail[-wanted:]
 
 
-def _regrouped(entries: Iterable[pa.Table]) -> Iterator[pa.Table]:
+def _regroup(entries: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """The same rows in tables of whole row groups, so that many small inputs don't make small row groups."""
     waiting: list[pa.Table] = []
     rows = 0

@@ -139,7 +139,7 @@ class TableCheck:
                     self._add_stray(path, file)
                 continue
             try:
-                commits[instant] = _decoded(_content(self.storage, path), instant)
+                commits[instant] = _decode(_content(self.storage, path), instant)
             except TimelineCorruptError as error:
                 self.damage[path] = error.reason
                 self.bad_instants.append(path)
@@ -147,7 +147,7 @@ class TableCheck:
             instant = parse_completed(path.rpartition("/")[2])
             if instant is not None and instant not in commits:
                 try:
-                    commits[instant] = _decoded(content, instant)
+                    commits[instant] = _decode(content, instant)
                 except TimelineCorruptError:
                     continue
                 self.rewritten[path] = content
@@ -243,7 +243,7 @@ class TableCheck:
 
     def _check_partition_metadata(self, partition: str, view: View) -> None:
         path = f"{partition}/{PARTITION_METADATA}"
-        created = [piece.file_id[-17:] for piece in view.slices(partition)]
+        created = [shard_slice.file_id[-17:] for shard_slice in view.slices(partition)]
         try:
             if is_partition_metadata(_content(self.storage, path)):
                 return
@@ -255,7 +255,12 @@ class TableCheck:
 
     def _check_data(self, view: View) -> None:
         """Each file of each current slice, all bytes of it."""
-        stats = [file for each in view.partitions.values() for piece in each.values() for file in piece.files]
+        stats = [
+            file
+            for each in view.partitions.values()
+            for shard_slice in each.values()
+            for file in shard_slice.files
+        ]
         with ThreadPoolExecutor(_READERS) as pool:
             for stat, reason in zip(stats, pool.map(self._reason_against, stats), strict=True):
                 if reason is not None:
@@ -296,5 +301,5 @@ def _content(storage: Storage, path: str) -> bytes:
         raise TimelineCorruptError(path=path, reason="is no file") from error
 
 
-def _decoded(content: bytes, instant: CompletedInstant) -> CommitMetadata:
+def _decode(content: bytes, instant: CompletedInstant) -> CommitMetadata:
     return decode_commit(content, action=instant.action, path=instant.path, name=instant.file_name)

@@ -53,7 +53,7 @@ def remove_dead_instants(storage: Storage, ledger: Ledger) -> list[str]:
     """Delete pending instants that can't complete any more, with all they wrote; returns which."""
     # First the ledger, then the timeline: an instant that ended before we asked the ledger is completed in
     # the listing, and one that began after we asked is later than the ledger's last time.
-    state = ledger.settled_state()
+    state = ledger.settle()
     names = [file.name for file in storage.list(TIMELINE)]
     completed = {instant.requested_time for instant in map(parse_completed, names) if instant}
     pending = {found for found in map(parse_pending, names) if found}
@@ -72,10 +72,10 @@ def remove_dead_instants(storage: Storage, ledger: Ledger) -> list[str]:
 
 def clean(storage: Storage, ledger: Ledger, views: ViewLoader, *, now: datetime, retention: timedelta) -> int:
     """Delete what nobody needs since longer than the retention; returns how many files."""
-    state = ledger.settled_state()  # before the view, for the reason given above
+    state = ledger.settle()  # before the view, for the reason given above
     view = views.load()
     horizon = instant_time(now - retention)
-    live, superseded = view.live_paths, _superseded(view)
+    live, superseded = view.live_paths, _find_superseded(view)
     deleted = 0
     remaining: set[str] = set()
     for partition in _partitions(storage):
@@ -117,7 +117,7 @@ def _delete_temporary(storage: Storage, path: str, modified: datetime, before: d
     return 1
 
 
-def _superseded(view: View) -> dict[str, str]:
+def _find_superseded(view: View) -> dict[str, str]:
     """Files that a completed commit named and no slice holds any more, and since when."""
     live = view.live_paths
     ends: dict[tuple[str, str], list[tuple[str, str]]] = {}

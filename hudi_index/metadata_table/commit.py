@@ -97,10 +97,10 @@ class Transaction:
     def writer(self) -> ShardWriter:
         """Writes files for this commit; may travel to Spark tasks."""
         kept = {
-            (name, shard): piece.file_id
+            (name, shard): shard_slice.file_id
             for name, shards in self.view.partitions.items()
             if name not in self._replaced
-            for shard, piece in shards.items()
+            for shard, shard_slice in shards.items()
         }
         return ShardWriter(self._storage, self.requested_time, kept)
 
@@ -197,7 +197,9 @@ class Transaction:
         state = TableState(
             self._shards(view), view.state.data_snapshot if data_snapshot is None else data_snapshot
         )
-        gone = {name: [piece.file_id for piece in self.view.slices(name)] for name in self._replaced}
+        gone = {
+            name: [shard_slice.file_id for shard_slice in self.view.slices(name)] for name in self._replaced
+        }
         metadata = CommitMetadata(self.grant.action, state, tuple(self._stats), gone)
         return Commit(CompletedInstant(_NEVER, self.requested_time, self.grant.action), metadata)
 

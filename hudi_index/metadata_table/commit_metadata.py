@@ -214,7 +214,7 @@ def encode_commit(metadata: CommitMetadata, *, name: str | None) -> bytes:
         record["partitionToReplaceFileIds"] = {each: list(ids) for each, ids in metadata.replaced.items()}
     if name is not None:
         record["extraMetadata"][_DIGEST] = _digest_of(record, name)
-    return _encoded(_REPLACE if is_replacing else _COMMIT, record)
+    return _encode(_REPLACE if is_replacing else _COMMIT, record)
 
 
 def _check_digest(record: dict[str, Any], name: str) -> None:
@@ -277,17 +277,17 @@ def compaction_plan(operations: Sequence[CompactionOperation]) -> bytes:
         }
         for operation in operations
     ]
-    return _encoded(_PLAN, {"operations": planned, "version": 2})
+    return _encode(_PLAN, {"operations": planned, "version": 2})
 
 
 def requested_content(action: str) -> bytes:
     """What the requested file of an instant holds: Hudi's readers parse some of them."""
     if action == REPLACE_COMMIT:
-        return _encoded(_REQUESTED_REPLACE, {"operationType": _OPERATION[action], "version": 1})
+        return _encode(_REQUESTED_REPLACE, {"operationType": _OPERATION[action], "version": 1})
     return b""
 
 
-def _encoded(schema: Any, record: dict[str, Any]) -> bytes:
+def _encode(schema: Any, record: dict[str, Any]) -> bytes:
     sink = io.BytesIO()
     fastavro.writer(sink, schema, [record])
     return sink.getvalue()

@@ -21,13 +21,13 @@ from typing import Any
 from hudi_index.catalog.digest import digest_of
 from hudi_index.errors import TimelineCorruptError
 
-__all__ = ["Decision", "Grant", "LedgerState", "Owner", "decode_decision", "encode_decision"]
+__all__ = ["Decision", "Grant", "LedgerState", "WriterId", "decode_decision", "encode_decision"]
 
 _DIGEST_NAME = "decision"
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class WriterId:
     """A process that writes, told apart from all others."""
 
     user: str
@@ -37,7 +37,7 @@ class Owner:
     """Tells a process from a later one that got the same number."""
 
     @classmethod
-    def this_process(cls) -> Owner:
+    def this_process(cls) -> WriterId:
         """The owner that is us."""
         try:
             user = getpass.getuser()
@@ -79,7 +79,7 @@ class Grant:
     role: str
     action: str
     requested_time: str
-    owner: Owner
+    owner: WriterId
     expires: datetime
 
 
@@ -153,7 +153,7 @@ def _decode(document: dict[str, Any]) -> Decision:
         Grant(
             **{
                 **grant,
-                "owner": Owner(**grant["owner"]),
+                "owner": WriterId(**grant["owner"]),
                 "expires": datetime.fromisoformat(grant["expires"]),
             }
         )

@@ -43,7 +43,7 @@ from hudi_index.metadata_table.decisions import (
     Decision,
     Grant,
     LedgerState,
-    Owner,
+    WriterId,
     decode_decision,
     encode_decision,
 )
@@ -68,7 +68,7 @@ __all__ = [
     "Grant",
     "Ledger",
     "LedgerState",
-    "Owner",
+    "WriterId",
 ]
 
 log = logging.getLogger(__name__)
@@ -97,15 +97,15 @@ class Ledger:
         head = self._head()
         return head.state if head else LedgerState()
 
-    def settled_state(self) -> LedgerState:
+    def settle(self) -> LedgerState:
         """What holds now, after making sure that every commit decided so far is visible."""
-        head = self._settled_head()
+        head = self._settle_head()
         return head.state if head else LedgerState()
 
-    def begin(self, role: str, action: str, owner: Owner) -> Grant:
+    def begin(self, role: str, action: str, owner: WriterId) -> Grant:
         """Take the lease of a role. Raises LeaseHeldError while another process has it."""
         while True:
-            state = self.settled_state()
+            state = self.settle()
             alive = {name: held for name, held in state.open.items() if not self._has_ended(held)}
             if held := _in_the_way(role, alive):
                 until = self._expiry_of(held).isoformat(timespec="seconds")
@@ -119,7 +119,7 @@ class Ledger:
                 log.debug("%s has the %s lease for %s until %s", owner, role, requested, grant.expires)
                 return grant
 
-    def found_anew(self, floor: str) -> None:
+    def start_over(self, floor: str) -> None:
         """Decide that no lease is open and that all instants up to `floor` were given out.
 
         For a ledger that lost its newest decisions: whoever had a lease by them has lost it.
@@ -191,7 +191,7 @@ class Ledger:
         self._state_for(grant)
 
     def _state_for(self, grant: Grant) -> LedgerState:
-        state = self.settled_state()
+        state = self.settle()
         current = state.open.get(grant.role)
         if current is None or current.token != grant.token:
             winner = str(current.owner) if current else "a later commit"
@@ -228,7 +228,7 @@ class Ledger:
                 continue  # deleted as old between listing and reading: newer ones exist
         return None
 
-    def _settled_head(self) -> Decision | None:
+    def _settle_head(self) -> Decision | None:
         """The newest decision, after making sure that what it decided is visible."""
         head = self._head()
         if head:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from hudi_index.metadata_table.check import TableCheck
-    from hudi_index.metadata_table.ledger import Grant, Ledger, Owner
+    from hudi_index.metadata_table.ledger import Grant, Ledger, WriterId
     from hudi_index.storage import Storage
 
 __all__ = ["mend"]
@@ -38,7 +38,7 @@ _RENEWAL = 15.0
 def mend(
     found: TableCheck,
     ledger: Ledger,
-    owner: Owner,
+    owner: WriterId,
     set_aside: Callable[[str], None],
     *,
     again: Callable[[], TableCheck],
@@ -46,7 +46,7 @@ def mend(
     """Do what a check found; returns that, with what came to light meanwhile."""
     if found.is_whole:
         if found.exists:
-            ledger.settled_state()
+            ledger.settle()
         return found
     now = found
     while now.misplaced is not None:
@@ -84,11 +84,11 @@ def _mend_ledger(found: TableCheck, ledger: Ledger, set_aside: Callable[[str], N
         )
     for path in found.bad_decisions:
         set_aside(path)
-    ledger.found_anew(found.floor)
+    ledger.start_over(found.floor)
 
 
 @contextmanager
-def _alone(ledger: Ledger, owner: Owner) -> Iterator[Grant]:
+def _alone(ledger: Ledger, owner: WriterId) -> Iterator[Grant]:
     grant = ledger.begin(REPAIR_ROLE, "repair", owner)
     stop = Event()
 

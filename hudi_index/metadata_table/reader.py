@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from hudi_index.metadata_table.commit_metadata import WriteStat
-    from hudi_index.metadata_table.view import FileSlice, View
+    from hudi_index.metadata_table.view import ShardSlice, View
     from hudi_index.storage import Storage
 
-__all__ = ["Reader", "ReaderCache", "compacted_slice", "merged_slice"]
+__all__ = ["Reader", "ReaderCache", "compact_entries", "merge_slice"]
 
 T = TypeVar("T")
 
@@ -97,7 +97,9 @@ class Reader:
         wanted = merge_ranges(ranges)
         if within is not None:
             shard = shard_of(within, self.view.state.shards.get(partition, 1))
-        slices = [piece for piece in self.view.slices(partition) if shard in (None, piece.shard)]
+        slices = [
+            shard_slice for shard_slice in self.view.slices(partition) if shard in (None, shard_slice.shard)
+        ]
         return self._read(slices, [wanted] * len(slices), columns)
 
     def lookup_sharded(
@@ -112,39 +114,43 @@ class Reader:
         by_shard: dict[int, list[KeyRange]] = {}
         for lookup, wanted in ranges:
             by_shard.setdefault(shard_of(lookup, shards), []).append(wanted)
-        slices = [piece for piece in self.view.slices(partition) if piece.shard in by_shard]
-        return self._read(slices, [merge_ranges(by_shard[piece.shard]) for piece in slices], columns)
+        slices = [shard_slice for shard_slice in self.view.slices(partition) if shard_slice.shard in by_shard]
+        return self._read(
+            slices, [merge_ranges(by_shard[shard_slice.shard]) for shard_slice in slices], columns
+        )
 
     def scan(
         self, partition: str, *, columns: Sequence[str] | None = None, shard: int | None = None
     ) -> pa.RecordBatchReader:
         """All entries of a partition, or of one shard, row group by row group."""
         names = _with_key(columns)
-        slices = [piece for piece in self.view.slices(partition) if shard in (None, piece.shard)]
-        tables = (table for piece in slices for table in merged_slice(self.storage, piece, names))
+        slices = [
+            shard_slice for shard_slice in self.view.slices(partition) if shard in (None, shard_slice.shard)
+        ]
+        tables = (table for shard_slice in slices for table in merge_slice(self.storage, shard_slice, names))
         batches = (batch for table in tables for batch in table.to_batches())
         return pa.RecordBatchReader.from_batches(_schema_of(names), batches)
 
     def _read(
-        self, slices: list[FileSlice], ranges: list[list[KeyRange]], columns: Sequence[str] | None
+        self, slices: list[ShardSlice], ranges: list[list[KeyRange]], columns: Sequence[str] | None
     ) -> pa.Table:
         names = _with_key(columns)
         found = [
-            self._read_slice(piece, wanted, names)
-            for piece, wanted in zip(slices, ranges, strict=True)
+            self._read_slice(shard_slice, wanted, names)
+            for shard_slice, wanted in zip(slices, ranges, strict=True)
             if wanted
         ]
         return pa.concat_tables(found) if found else _schema_of(names).empty_table()
 
-    def _read_slice(self, piece: FileSlice, wanted: list[KeyRange], names: list[str]) -> pa.Table:
-        logs = [_rows_in(self._log(stat), wanted) for stat in piece.logs]
+    def _read_slice(self, shard_slice: ShardSlice, wanted: list[KeyRange], names: list[str]) -> pa.Table:
+        logs = [_rows_in(self._log(stat), wanted) for stat in shard_slice.logs]
         changes = _newest(logs)
-        if piece.base is None:
+        if shard_slice.base is None:
             return _live(changes, names)
-        base = self._base(piece.base)
+        base = self._base(shard_slice.base)
         groups = sorted({group for one in wanted for group in base.row_groups_of(one.low, one.high)})
         rows = [_rows_in(each, wanted) for each in self._row_groups(base, groups, names)]
-        return _overlaid(_joined(rows, names), changes, names)
+        return _overlay(_join(rows, names), changes, names)
 
     def _base(self, stat: WriteStat) -> BaseFile:
         return self._cache.fetch(
@@ -168,30 +174,30 @@ class Reader:
         return self._cache.fetch(key, lambda: base.read_row_group(group, names), _bytes_of)
 
 
-def merged_slice(
-    storage: Storage, piece: FileSlice, names: Sequence[str] | None = None
+def merge_slice(
+    storage: Storage, shard_slice: ShardSlice, names: Sequence[str] | None = None
 ) -> Iterator[pa.Table]:
     """All live entries of a slice in key order, about one base row group at a time.
 
     Holds the slice's logs in memory, and one row group of its base file.
     """
-    return _merged(*_opened(storage, piece), _with_key(names))
+    return _merge(*_open(storage, shard_slice), _with_key(names))
 
 
-def compacted_slice(storage: Storage, piece: FileSlice) -> Iterator[pa.Table]:
+def compact_entries(storage: Storage, shard_slice: ShardSlice) -> Iterator[pa.Table]:
     """The same without the payloads that no entry has."""
-    base, changes = _opened(storage, piece)
+    base, changes = _open(storage, shard_slice)
     held = set(base.columns if base else ())
     held.update(name for name in PAYLOADS if changes.column(name).null_count < changes.num_rows)
-    return _merged(base, changes, [name for name in _with_key(None) if name not in PAYLOADS or name in held])
+    return _merge(base, changes, [name for name in _with_key(None) if name not in PAYLOADS or name in held])
 
 
-def _opened(storage: Storage, piece: FileSlice) -> tuple[BaseFile | None, pa.Table]:
-    changes = _newest([load_log_file(storage, stat) for stat in piece.logs])
-    return (BaseFile.open(storage, piece.base) if piece.base else None), changes
+def _open(storage: Storage, shard_slice: ShardSlice) -> tuple[BaseFile | None, pa.Table]:
+    changes = _newest([load_log_file(storage, stat) for stat in shard_slice.logs])
+    return (BaseFile.open(storage, shard_slice.base) if shard_slice.base else None), changes
 
 
-def _merged(base: BaseFile | None, changes: pa.Table, columns: list[str]) -> Iterator[pa.Table]:
+def _merge(base: BaseFile | None, changes: pa.Table, columns: list[str]) -> Iterator[pa.Table]:
     if base is None or not base.row_groups:
         yield _live(changes, columns)
         return
@@ -202,7 +208,7 @@ def _merged(base: BaseFile | None, changes: pa.Table, columns: list[str]) -> Ite
         last = group + 1 == base.row_groups
         # Changes up to this row group's last key belong here; what is above the last row group goes with it.
         stop = len(keys) if last else _first_above(keys, rows.column(KEY)[-1].as_py())
-        yield _overlaid(rows, changes.slice(start, stop - start), columns)
+        yield _overlay(rows, changes.slice(start, stop - start), columns)
         start = stop
 
 
@@ -245,7 +251,7 @@ def _rows_in(table: pa.Table, wanted: list[KeyRange]) -> pa.Table:
     if len(wanted) * 32 > len(keys):
         # Decoding all keys once is cheaper than many searches that decode as they go.
         probe = cast("list[str]", keys.to_pylist())
-    pieces, length = [], len(keys)
+    shard_slices, length = [], len(keys)
     start = 0
     for one in wanted:
         start = bisect_left(probe, one.low, start)
@@ -253,12 +259,12 @@ def _rows_in(table: pa.Table, wanted: list[KeyRange]) -> pa.Table:
             break
         stop = length if one.high is None else bisect_left(probe, one.high, start)
         if stop > start:
-            pieces.append(table.slice(start, stop - start))
+            shard_slices.append(table.slice(start, stop - start))
         start = stop
-    return pa.concat_tables(pieces) if pieces else table.slice(0, 0)
+    return pa.concat_tables(shard_slices) if shard_slices else table.slice(0, 0)
 
 
-def _joined(tables: list[pa.Table], names: Sequence[str]) -> pa.Table:
+def _join(tables: list[pa.Table], names: Sequence[str]) -> pa.Table:
     return pa.concat_tables(tables) if tables else _schema_of(names).empty_table()
 
 
@@ -284,7 +290,7 @@ def _live(changes: pa.Table, names: Sequence[str]) -> pa.Table:
     return changes.filter(kept).select(list(names))
 
 
-def _overlaid(base: pa.Table, changes: pa.Table, names: Sequence[str]) -> pa.Table:
+def _overlay(base: pa.Table, changes: pa.Table, names: Sequence[str]) -> pa.Table:
     """Base rows with changes applied, sorted by key."""
     if changes.num_rows == 0:
         return base

@@ -25,7 +25,7 @@ from hudi_index.metadata_table.layout import (
     REPLACE_COMMIT,
     properties_text,
 )
-from hudi_index.metadata_table.ledger import COMPACTION_ROLE, MAINTENANCE_ROLE, Ledger, Owner
+from hudi_index.metadata_table.ledger import COMPACTION_ROLE, MAINTENANCE_ROLE, Ledger, WriterId
 from hudi_index.metadata_table.mending import mend
 from hudi_index.metadata_table.reader import Reader, ReaderCache
 from hudi_index.metadata_table.view import ViewLoader
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from hudi_index.metadata_table.layout import CompletedInstant
     from hudi_index.metadata_table.ledger import Clock
-    from hudi_index.metadata_table.view import FileSlice, View
+    from hudi_index.metadata_table.view import ShardSlice, View
     from hudi_index.storage import Storage
 
 __all__ = ["MetadataTable", "PartitionStatus", "Settings"]
@@ -88,12 +88,12 @@ class MetadataTable:
         settings: Settings | None = None,
         *,
         clock: Clock = lambda: datetime.now(timezone.utc),
-        owner: Owner | None = None,
+        owner: WriterId | None = None,
         renews_lease: bool = True,
     ) -> None:
         self.storage, self.settings = storage, settings or Settings()
         self._clock, self._renews_lease = clock, renews_lease
-        self._owner = owner or Owner.this_process()
+        self._owner = owner or WriterId.this_process()
         self._ledger = Ledger(storage, clock=clock, lease=self.settings.lease)
         self._views = ViewLoader(storage)
         self._cache = ReaderCache()
@@ -164,13 +164,13 @@ class MetadataTable:
 
     def begin_compaction(
         self, *, partitions: Sequence[str] | None = None, force: bool = False
-    ) -> tuple[Transaction, list[FileSlice]] | None:
+    ) -> tuple[Transaction, list[ShardSlice]] | None:
         """Open a compaction and say which slices it is to merge; None if nothing is due.
 
         Raises:
             LeaseHeldError: Another process is compacting.
         """
-        self._known(self.view(), partitions or ())
+        self._check_known(self.view(), partitions or ())
         if not slices_to_compact(self.view(), self.settings.due, partitions=partitions, force=force):
             return None
         grant = self._ledger.begin(COMPACTION_ROLE, COMPACTION, self._owner)
@@ -197,7 +197,7 @@ class MetadataTable:
         transaction, slices = begun
         with transaction:
             writer = transaction.writer
-            transaction.add(compact_slice(writer, piece) for piece in slices)
+            transaction.add(compact_slice(writer, shard_slice) for shard_slice in slices)
             instant = transaction.commit()
         self.clean()
         return instant
@@ -209,7 +209,7 @@ class MetadataTable:
             self.storage, self._ledger, self._views, now=self._clock(), retention=self.settings.retention
         )
 
-    def writers(self) -> list[Owner]:
+    def writers(self) -> list[WriterId]:
         """Who has a lease that lives."""
         return [grant.owner for grant in self._ledger.open_leases()]
 
@@ -248,17 +248,17 @@ class MetadataTable:
 
     def _status_of(self, view: View, partition: str) -> PartitionStatus:
         slices = view.slices(partition)
-        files = [file for piece in slices for file in piece.files]
-        reasons = [reason for piece in slices if (reason := self.settings.due.reason(piece))]
+        files = [file for shard_slice in slices for file in shard_slice.files]
+        reasons = [reason for shard_slice in slices if (reason := self.settings.due.reason(shard_slice))]
         return PartitionStatus(
             partition=partition,
             shards=view.state.shards[partition],
             entries_written=sum(file.entries for file in files),
             base_files=sum(not file.is_log for file in files),
-            base_bytes=sum(piece.base_bytes for piece in slices),
+            base_bytes=sum(shard_slice.base_bytes for shard_slice in slices),
             log_files=sum(file.is_log for file in files),
-            log_bytes=sum(piece.log_bytes for piece in slices),
-            deepest_log=max((len(piece.logs) for piece in slices), default=0),
+            log_bytes=sum(shard_slice.log_bytes for shard_slice in slices),
+            deepest_log=max((len(shard_slice.logs) for shard_slice in slices), default=0),
             due=reasons[0] if reasons else None,
         )
 
@@ -271,14 +271,14 @@ class MetadataTable:
     ) -> None:
         if seen is not None and seen.latest != view.latest:
             raise IndexesMovedError(uri=self.storage.uri)
-        self._known(view, replaced)
+        self._check_known(view, replaced)
         for name, count in shards.items():
             if name in view.state.shards and name not in replaced:
                 raise UserError(f"partition {name!r} exists; replace it to change its shards")
             if count < 1:
                 raise UserError(f"partition {name!r} needs at least one shard, not {count}")
 
-    def _known(self, view: View, partitions: Sequence[str]) -> None:
+    def _check_known(self, view: View, partitions: Sequence[str]) -> None:
         for name in partitions:
             if name not in view.state.shards:
                 raise UnknownPartitionError(partition=name, known=sorted(view.state.shards))

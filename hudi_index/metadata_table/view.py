@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hudi_index.metadata_table.layout import CompletedInstant
     from hudi_index.storage import Storage
 
-__all__ = ["Commit", "FileSlice", "View", "ViewLoader"]
+__all__ = ["Commit", "ShardSlice", "View", "ViewLoader"]
 
 _LOOKS = 3
 
@@ -40,7 +40,7 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
-class FileSlice:
+class ShardSlice:
     """The current files of one shard."""
 
     partition: str
@@ -71,7 +71,7 @@ class View:
     """The table after `commits`, which are in the order of completion."""
 
     commits: tuple[Commit, ...]
-    partitions: Mapping[str, Mapping[int, FileSlice]] = field(default_factory=dict)
+    partitions: Mapping[str, Mapping[int, ShardSlice]] = field(default_factory=dict)
     """Partition -> shard -> slice. A shard that was never written has no slice: it is empty."""
 
     @classmethod
@@ -89,16 +89,16 @@ class View:
             for stat in commit.metadata.stats:
                 if (stat.partition, stat.file_id) not in replaced:
                     groups[stat.partition, stat.file_id].add(commit.instant, stat)
-        partitions: dict[str, dict[int, FileSlice]] = defaultdict(dict)
+        partitions: dict[str, dict[int, ShardSlice]] = defaultdict(dict)
         for (partition, file_id), group in groups.items():
             shard = shard_of_file_id(file_id, path=f"{partition}/{file_id}")
             if shard in partitions[partition]:
                 reason = f"shard {shard} has two live file groups"
                 raise TimelineCorruptError(path=partition, reason=reason)
             partitions[partition][shard] = group.slice_of(partition, shard, file_id)
-        return cls(ordered, partitions)._checked()
+        return cls(ordered, partitions)._check()
 
-    def _checked(self) -> View:
+    def _check(self) -> View:
         """Itself, if there are no other shards than the newest commit knows: nobody keeps those up."""
         for partition, slices in self.partitions.items():
             count = self.state.shards.get(partition, 0)
@@ -123,8 +123,8 @@ class View:
         return frozenset(
             file.path
             for slices in self.partitions.values()
-            for piece in slices.values()
-            for file in piece.files
+            for shard_slice in slices.values()
+            for file in shard_slice.files
         )
 
     @cached_property
@@ -146,9 +146,9 @@ class View:
             )
         )
 
-    def slices(self, partition: str) -> list[FileSlice]:
+    def slices(self, partition: str) -> list[ShardSlice]:
         """The written shards of a partition, in order; none if there is no such partition."""
-        return [piece for _, piece in sorted(self.partitions.get(partition, {}).items())]
+        return [shard_slice for _, shard_slice in sorted(self.partitions.get(partition, {}).items())]
 
 
 @dataclass
@@ -164,10 +164,10 @@ class _FileGroup:
         else:
             self.bases[instant.requested_time] = stat
 
-    def slice_of(self, partition: str, shard: int, file_id: str) -> FileSlice:
+    def slice_of(self, partition: str, shard: int, file_id: str) -> ShardSlice:
         newest = max(self.bases, default="")
         logs = tuple(stat for instant, stat in self.logs if instant.completed_time > newest)
-        return FileSlice(partition, shard, file_id, self.bases.get(newest), logs)
+        return ShardSlice(partition, shard, file_id, self.bases.get(newest), logs)
 
 
 class ViewLoader:

@@ -32,7 +32,8 @@ ROW_GROUP_BYTES = 512 * 1024
 def reading_cost(slices: Iterable[FileSlice]) -> int:
     """What reading these slices costs."""
     return sum(
-        piece.size + OPEN_COST * ((piece.base_file is not None) + len(piece.log_files)) for piece in slices
+        shard_slice.size + OPEN_COST * ((shard_slice.base_file is not None) + len(shard_slice.log_files))
+        for shard_slice in slices
     )
 
 
@@ -44,12 +45,14 @@ def look_up_cost(reader: Reader, partition: str, question: Question) -> int:
         shard = None if part is None else shard_of(part, shards)
         ranges[shard] = ranges.get(shard, 0) + 1
     cost = 0
-    for piece in reader.view.slices(partition):
-        count = ranges.get(piece.shard, 0) + ranges.get(None, 0)
+    for shard_slice in reader.view.slices(partition):
+        count = ranges.get(shard_slice.shard, 0) + ranges.get(None, 0)
         if count:
             is_whole = bool(question.payloads)
-            base = piece.base_bytes if is_whole else min(piece.base_bytes, count * ROW_GROUP_BYTES)
-            cost += base + piece.log_bytes + INDEX_OPEN_COST * len(piece.files)
+            base = (
+                shard_slice.base_bytes if is_whole else min(shard_slice.base_bytes, count * ROW_GROUP_BYTES)
+            )
+            cost += base + shard_slice.log_bytes + INDEX_OPEN_COST * len(shard_slice.files)
     return cost
 
 

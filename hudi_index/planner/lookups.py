@@ -128,7 +128,7 @@ class Lookups:
         elif constraint.term.is_expression and not index.terms:
             derived = self._indexes.derivations.get(constraint.term)
             found = derived.of_expression(domain) if derived else None
-            asked = None if found is None else self._calendar.widened_constraint(found)
+            asked = None if found is None else self._calendar.widen_constraint(found)
         return (None if asked is None else index.kind.ask(asked, candidates)), asked
 
     def _look_up(
@@ -143,7 +143,7 @@ class Lookups:
             if isinstance(question, RowQuestion):
                 refuted = self._record_rows(question, part, entries)
             else:
-                refuted = self._covered.mask(question.refuted(entries))
+                refuted = self._covered.mask(question.refute(entries))
         except READ_ERRORS as error:
             reason = f"it can't be read: {error}"
             self.answers.append(replace(answer, reason=reason))

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hudi_index.arguments import checked_texts
+from hudi_index.arguments import check_list_of_texts
 from hudi_index.errors import InvalidOptionError, UnknownColumnError, WrongTypeError
 from hudi_index.jobs import timed
 from hudi_index.kind_specs import Tier
@@ -118,9 +118,9 @@ def plan(
         else:
             text, condition = predicate.text, predicate.bound(schema, indexes.expression_trees)
             rows = condition
-        tree = calendar.widened(tree_of(condition, time_zone=session.zone))
+        tree = calendar.widen(tree_of(condition, time_zone=session.zone))
     with timed(seconds, "indexes"):
-        found = _planned(text, tree, snapshot, Lookups(indexes, snapshot.slices, calendar))
+        found = _plan_tree(text, tree, snapshot, Lookups(indexes, snapshot.slices, calendar))
     return replace(found, condition=rows, time_zone=session.zone, unusable=indexes.unusable, seconds=seconds)
 
 
@@ -151,7 +151,7 @@ def files_to_query(
         raise WrongTypeError(option="column_domain", value=column_domain, expected="a ColumnDomain")
     if isinstance(columns, str):
         raise InvalidOptionError(option="columns", value=columns, reason="expected a list of column names")
-    columns = checked_texts("columns", columns)
+    columns = check_list_of_texts("columns", columns)
     chosen = column_domain
     if not column_domain.is_none:
         domains = {name: column_domain.domains.get(name) for name in columns}
@@ -164,10 +164,10 @@ def files_to_query(
     _check_domains(chosen, schema)
     indexes = UsableIndexes.of(snapshot, metadata_table, schema, session=Session.of_text("UTC"))
     tree = tree_of_domains(chosen)
-    return _planned(_text_of(chosen), tree, snapshot, Lookups(indexes, snapshot.slices)).files
+    return _plan_tree(_text_of(chosen), tree, snapshot, Lookups(indexes, snapshot.slices)).files
 
 
-def _planned(text: str, tree: Tree, snapshot: Snapshot, lookups: Lookups) -> ScanPlan:
+def _plan_tree(text: str, tree: Tree, snapshot: Snapshot, lookups: Lookups) -> ScanPlan:
     planner = _Planner(snapshot, lookups)
     refuted, rows = planner.decide(tree)
     positions = np.flatnonzero(~refuted)
@@ -217,11 +217,11 @@ class _Planner:
         for leaf in leaves_of(tree):
             if isinstance(leaf, Constraint):
                 self._by_partition_values(leaf)
-        left = ~self._refuted(tree)[0]
+        left = ~self._refute(tree)[0]
         for tier in Tier:
             self._ask(tree, left, tier)
-            left = ~self._refuted(tree)[0]
-        return self._refuted(tree)
+            left = ~self._refute(tree)[0]
+        return self._refute(tree)
 
     def unknown_parts(self, tree: Tree) -> Iterator[str]:
         """The parts of a tree that no index could be asked about, with the reason."""
@@ -232,7 +232,7 @@ class _Planner:
                 wanted = f"{leaf.term.text} {condition_text(leaf.condition)}"
                 yield f"{wanted}: no index answers such a condition on {leaf.term.text}"
 
-    def _refuted(self, tree: Tree) -> tuple[Mask, Rows]:
+    def _refute(self, tree: Tree) -> tuple[Mask, Rows]:
         """What the evidence so far refutes. A file group without a matching row counts as refuted."""
         return fold(tree, self._leaf, self._all_of, lambda _, parts: reduce(_either, parts))
 
@@ -258,13 +258,13 @@ class _Planner:
             self._lookups.ask_together(tree, left, tier)
             for child in tree.children:
                 self._ask(child, left, tier)
-                left = left & ~self._refuted(child)[0]
+                left = left & ~self._refute(child)[0]
         elif isinstance(tree, AnyOf):
             for child in tree.children:
                 self._ask(child, left, tier)
                 if tier is max(Tier):
                     # What this side needs is read anyway. Not before: rows of bitmaps still meet others.
-                    left = left & self._refuted(child)[0]
+                    left = left & self._refute(child)[0]
 
     def _by_partition_values(self, constraint: Constraint) -> None:
         """File groups whose partition path says that the value is none that meets the constraint."""

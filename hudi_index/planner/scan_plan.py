@@ -91,7 +91,7 @@ class ScanPlan:
     @property
     def files(self) -> list[str]:
         """The files to read, relative to the table."""
-        return [path for piece in self.slices for path in piece.paths]
+        return [path for file_slice in self.slices for path in file_slice.paths]
 
     def as_dict(self) -> dict[str, Any]:
         """All of it, for JSON."""
@@ -100,10 +100,10 @@ class ScanPlan:
             "file_groups": self.total,
             "file_groups_covered": self.covered,
             "file_groups_read": self.kept,
-            "files_before": sum(_files_of(piece) for piece in self.snapshot.slices),
-            "files_read": sum(_files_of(piece) for piece in self.slices),
+            "files_before": sum(_files_of(file_slice) for file_slice in self.snapshot.slices),
+            "files_read": sum(_files_of(file_slice) for file_slice in self.slices),
             "bytes": self.snapshot.size,
-            "bytes_read": sum(piece.size for piece in self.slices),
+            "bytes_read": sum(file_slice.size for file_slice in self.slices),
             "files": self.files,
             "answers": [
                 {
@@ -138,8 +138,8 @@ class ScanPlan:
         return "\n".join([*lines, f"seconds       {spent}"])
 
 
-def _files_of(piece: FileSlice) -> int:
-    return (piece.base_file is not None) + len(piece.log_files)
+def _files_of(file_slice: FileSlice) -> int:
+    return (file_slice.base_file is not None) + len(file_slice.log_files)
 
 
 def condition_text(condition: Condition) -> str:

@@ -21,7 +21,7 @@ from hudi_index.entries.ranges import KeyRange
 from hudi_index.errors import CorruptError, UserError
 from hudi_index.kinds import kind_of, reason_against, summary_of
 from hudi_index.log_once import warn_once
-from hudi_index.predicate import BoundTerm, Session, Term, bound_expression, derivation_of, parse_type
+from hudi_index.predicate import BoundTerm, Session, Term, bind_expression, derivation_of, parse_type
 from hudi_index.predicate.calendar import STORED
 from hudi_index.table import record_key_field
 from hudi_index.table.calendar import has_times
@@ -118,7 +118,7 @@ class UsableIndexes:
             if not definitions or not metadata_table.exists():
                 return found
             found.reader = metadata_table.reader()
-            found.covered = _covered(snapshot, found.reader)
+            found.covered = _load_covered(snapshot, found.reader)
             if calendar.is_other and has_times(snapshot.schema, snapshot.config.ordering_fields):
                 # Which of two records stands is decided by values that the query's reader sees otherwise.
                 found.covered = _without_logs(found.covered, snapshot)
@@ -185,7 +185,7 @@ class UsableIndexes:
         if expression is None or meaning is None:
             return {}
         own = Term(expression, is_expression=True)
-        by_text = bound_expression(expression, schema)
+        by_text = bind_expression(expression, schema)
         by_tree = Term(by_text.text, is_expression=True, meaning=meaning.digest)
         kind = parse_type(definition.expression_type or "")
         self.expression_types[expression] = kind
@@ -197,8 +197,8 @@ class UsableIndexes:
         return {by_text: own, by_tree: own}
 
 
-def _covered(snapshot: Snapshot, reader: Reader) -> Covered:
-    noted_in = (stat.path for piece in reader.view.slices(files.PARTITION) for stat in piece.files)
+def _load_covered(snapshot: Snapshot, reader: Reader) -> Covered:
+    noted_in = (stat.path for file_slice in reader.view.slices(files.PARTITION) for stat in file_slice.files)
     return Covered.of(
         snapshot,
         (reader.storage.uri, *noted_in),

@@ -8,7 +8,7 @@ NOT is pushed to the leaves by operator before any domain exists: under SQL's th
 complement. Meaning is Spark's (3.5, ANSI mode off); what isn't certain is Unknown, which refutes nothing.
 """
 
-from hudi_index.predicate.binding import bind, bound_expression, with_expressions
+from hudi_index.predicate.binding import bind, bind_expression, with_expressions
 from hudi_index.predicate.calendar import CALENDAR_SETTINGS, Calendar
 from hudi_index.predicate.catalyst.meaning import Meaning
 from hudi_index.predicate.catalyst.reader import Filters
@@ -66,7 +66,7 @@ __all__ = [
     "all_of",
     "any_of",
     "bind",
-    "bound_expression",
+    "bind_expression",
     "constraints_of",
     "derivation_of",
     "fold",

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from hudi_index.predicate.semantics.leaf_domains import Leaf
     from hudi_index.predicate.values.types import Column, SqlType
 
-__all__ = ["bind", "bound_calls", "bound_expression", "with_expressions"]
+__all__ = ["bind", "bind_calls", "bind_expression", "with_expressions"]
 
 _FUNCTIONS = (
     *("current_catalog", "current_database", "current_date", "current_schema", "current_timestamp"),
@@ -61,7 +61,7 @@ def bind(expression: Expression, schema: Schema) -> Expression:
     return _Binder(schema).bound(expression)
 
 
-def bound_expression(text: str, schema: Schema) -> Term:
+def bind_expression(text: str, schema: Schema) -> Term:
     """The term that an index expression is, for comparing it with those of a bound predicate.
 
     Raises:
@@ -92,8 +92,8 @@ def with_expressions(
         UnknownColumnError: if an expression reads a column that the table does not have.
         DdlSyntaxError: if a text is no expression.
     """
-    bound = {bound_expression(text, schema).text: kind for text, kind in types.items()}
-    called = {name.lower(): bound_expression(text, schema).text for name, text in (names or {}).items()}
+    bound = {bind_expression(text, schema).text: kind for text, kind in types.items()}
+    called = {name.lower(): bind_expression(text, schema).text for name, text in (names or {}).items()}
     return replace(schema, expressions={**schema.expressions, **bound}, names={**schema.names, **called})
 
 
@@ -189,7 +189,7 @@ class _Binder:
 
     def _expression(self, term: Term) -> BoundTerm | Unknown:
         try:
-            text = with_columns(term.text, self._resolved)
+            text = with_columns(term.text, self._resolve)
         except _UnresolvedError as error:
             return Unknown(term.text, f"{error} in it is no column")
         except (DdlSyntaxError, RecursionError):
@@ -201,7 +201,7 @@ class _Binder:
             return Unknown(term.text, "no index is over this expression")
         return replace(found, text=term.text) if found.calls else found
 
-    def _resolved(self, parts: tuple[str, ...]) -> tuple[str, ...]:
+    def _resolve(self, parts: tuple[str, ...]) -> tuple[str, ...]:
         found = self._readings(parts)
         if len(found) != 1:
             raise _UnresolvedError(".".join(parts))
@@ -214,12 +214,12 @@ class _Binder:
             inner, call = step
             calls.append(call)
             if inner in self.schema.expressions:
-                return bound_calls(Term(inner, is_expression=True), self.schema.expressions[inner], calls)
+                return bind_calls(Term(inner, is_expression=True), self.schema.expressions[inner], calls)
         column = self.schema.look_up(_parts_of(inner)) if calls and _parts_of(inner) else None
-        return bound_calls(Term(column.path), column.type, calls) if column else None
+        return bind_calls(Term(column.path), column.type, calls) if column else None
 
 
-def bound_calls(term: Term, kind: SqlType, calls: list[Call], text: str = "") -> BoundTerm:
+def bind_calls(term: Term, kind: SqlType, calls: list[Call], text: str = "") -> BoundTerm:
     """The term inside of calls, outermost first; casts around all others are known by their types."""
     casts: list[SqlType] = []
     for call in calls:

@@ -78,28 +78,28 @@ class Calendar:
             return "the session converts the time zone of timestamps as it reads"
         return "the session shifts old dates and timestamps to another calendar as it reads"
 
-    def widened(self, tree: Tree) -> Tree:
+    def widen(self, tree: Tree) -> Tree:
         """A tree that admits every row whose stored values may, to the reader, be admitted by this one."""
         if not self.is_other:
             return tree
         return fold(
             tree,
-            lambda leaf: self.widened_constraint(leaf) if isinstance(leaf, Constraint) else leaf,
+            lambda leaf: self.widen_constraint(leaf) if isinstance(leaf, Constraint) else leaf,
             lambda _, parts: AllOf(tuple(parts)),
             lambda _, parts: AnyOf(tuple(parts)),
         )
 
-    def widened_constraint(self, constraint: Constraint) -> Constraint:
+    def widen_constraint(self, constraint: Constraint) -> Constraint:
         """The same for one constraint; that it is about dates or timestamps, its values tell."""
         match constraint.condition:
             case Domain() as domain:
-                return Constraint(constraint.term, self._widened_domain(domain))
+                return Constraint(constraint.term, self._widen_domain(domain))
             case HasElement(domain):
-                return Constraint(constraint.term, HasElement(self._widened_domain(domain)))
+                return Constraint(constraint.term, HasElement(self._widen_domain(domain)))
             case TextPattern():
                 return constraint
 
-    def _widened_domain(self, domain: Domain) -> Domain:
+    def _widen_domain(self, domain: Domain) -> Domain:
         values = [marker.value for each in domain.ranges for marker in (each.low, each.high)]
         found = next((value for value in values if isinstance(value, date)), None)
         return domain if found is None or not self.is_other else self._with_old(domain, found)

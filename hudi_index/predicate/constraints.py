@@ -32,7 +32,7 @@ from hudi_index.predicate.normalize import without_negations
 from hudi_index.predicate.semantics.functions import steps_of
 from hudi_index.predicate.semantics.leaf_domains import (
     all_but,
-    bound_term,
+    as_bound_term,
     domain_of,
     element_of,
     prefix_range,
@@ -125,7 +125,7 @@ def _leaf(leaf: Leaf, zone: SessionZone) -> Tree:
 
 def _array_pattern(leaf: ArrayLeaf, zone: SessionZone) -> Tree:
     """Which element an array must have to meet the leaf."""
-    term = bound_term(leaf.term)
+    term = as_bound_term(leaf.term)
     element = element_of(term)
     if element is None or leaf.is_negated:
         return _unknown(leaf, zone)
@@ -184,7 +184,7 @@ def _domain_of_term(tree: Tree, term: Term) -> tuple[Domain, bool]:
 
 def _text_pattern(leaf: TextLeaf, zone: SessionZone) -> Tree:
     """What stands in the texts that meet the leaf, their beginning also as a domain."""
-    term = bound_term(leaf.term)
+    term = as_bound_term(leaf.term)
     is_text = term.type == STRING and not term.casts and not term.calls
     found = text_pattern_of(leaf) if is_text and not leaf.is_negated else None
     if found is None:
@@ -200,7 +200,7 @@ def _text_pattern(leaf: TextLeaf, zone: SessionZone) -> Tree:
 
 def _value_domain(leaf: Leaf, zone: SessionZone) -> Domain | None:
     """The values of the leaf's term, all its calls applied, for which it is true."""
-    term = bound_term(leaf.term)
+    term = as_bound_term(leaf.term)
     if not term.calls:
         found = domain_of(leaf, zone)
         if found is not None or not term.casts:
@@ -218,8 +218,8 @@ def _steps(term: BoundTerm, zone: SessionZone) -> tuple[Step, ...] | NoStep:
 
 
 def _unknown(leaf: Leaf, zone: SessionZone) -> Unknown:
-    term = bound_term(leaf.term)
-    text = f"{term.text or term.term.text} {_asked(leaf)}"
+    term = as_bound_term(leaf.term)
+    text = f"{term.text or term.term.text} {_describe_leaf(leaf)}"
     if term.calls:
         steps = _steps(term, zone)
         if isinstance(steps, NoStep):
@@ -229,11 +229,11 @@ def _unknown(leaf: Leaf, zone: SessionZone) -> Unknown:
 
 
 def _unknown_pair(pair: CompareTerms) -> Unknown:
-    one, other = bound_term(pair.term).term.text, bound_term(pair.other).term.text
+    one, other = as_bound_term(pair.term).term.text, as_bound_term(pair.other).term.text
     return Unknown(f"{one} {pair.operator.value} {other}", "it compares two values of the row")
 
 
-def _asked(leaf: Leaf) -> str:
+def _describe_leaf(leaf: Leaf) -> str:
     """What a leaf asks of its term, for people to read."""
     if isinstance(leaf, Compare):
         return f"{leaf.operator.value} {leaf.literal.value!r}"
@@ -259,7 +259,7 @@ def _like_text(leaf: Like | StartsWith | Matches) -> str:
 
 def _constraint(leaf: Leaf, domain: Domain, zone: SessionZone) -> Tree:
     """The constraint that the leaf's value is in a domain; where calls leave a doubt, with the doubt."""
-    term = bound_term(leaf.term)
+    term = as_bound_term(leaf.term)
     if not term.calls and (not term.casts or domain_of(leaf, zone) is not None):
         return constraint_of(Constraint(term.term, domain))
     steps = _steps(term, zone)

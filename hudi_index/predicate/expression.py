@@ -291,7 +291,7 @@ class And:
                 return FALSE
             if child != TRUE:
                 kept.update(dict.fromkeys(child.children if isinstance(child, And) else (child,)))
-        return _joined(cls, tuple(kept), empty=TRUE)
+        return _join(cls, tuple(kept), empty=TRUE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,10 +309,10 @@ class Or:
                 return TRUE
             if child != FALSE:
                 kept.update(dict.fromkeys(child.children if isinstance(child, Or) else (child,)))
-        return _joined(cls, tuple(kept), empty=FALSE)
+        return _join(cls, tuple(kept), empty=FALSE)
 
 
-def _joined(connective: type[And | Or], children: tuple[Expression, ...], *, empty: Constant) -> Expression:
+def _join(connective: type[And | Or], children: tuple[Expression, ...], *, empty: Constant) -> Expression:
     if not children:
         return empty
     return children[0] if len(children) == 1 else connective(children)

@@ -36,22 +36,22 @@ __all__ = ["without_negations"]
 
 def without_negations(expression: Expression) -> Expression:
     """The expression with negation in the leaves only, true for the same rows."""
-    return _pushed(expression, is_negated=False)
+    return _push(expression, is_negated=False)
 
 
-def _pushed(expression: Expression, *, is_negated: bool) -> Expression:
+def _push(expression: Expression, *, is_negated: bool) -> Expression:
     if isinstance(expression, Not):
-        return _pushed(expression.child, is_negated=not is_negated)
+        return _push(expression.child, is_negated=not is_negated)
     if isinstance(expression, (And, Or)):
         connective = Or if isinstance(expression, And) == is_negated else And
-        return connective.of(_pushed(child, is_negated=is_negated) for child in expression.children)
+        return connective.of(_push(child, is_negated=is_negated) for child in expression.children)
     if isinstance(expression, IsTrue):
-        child = _pushed(expression.child, is_negated=False)
+        child = _push(expression.child, is_negated=False)
         return _not_true(child) if expression.is_negated != is_negated else child
-    return _negated_leaf(expression) if is_negated else expression
+    return _negate_leaf(expression) if is_negated else expression
 
 
-def _negated_leaf(
+def _negate_leaf(
     leaf: Compare
     | CompareTerms
     | In

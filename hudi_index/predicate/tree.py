@@ -89,11 +89,11 @@ def fold(
 
 def leaves_of(tree: Tree) -> Iterator[Leaf]:
     """The leaves from left to right."""
-    found: list[Leaf] = fold(tree, lambda leaf: [leaf], _joined, _joined)
+    found: list[Leaf] = fold(tree, lambda leaf: [leaf], _join, _join)
     return iter(found)
 
 
-def _joined(_: Tree, parts: list[list[Leaf]]) -> list[Leaf]:
+def _join(_: Tree, parts: list[list[Leaf]]) -> list[Leaf]:
     return [leaf for part in parts for leaf in part]
 
 
@@ -135,7 +135,7 @@ def any_of(children: Iterable[Tree]) -> Tree:
             domains.setdefault(child.term, []).append(child.domain)
         else:
             others[child] = None
-    merged = [constraint_of(Constraint(term, _united(found))) for term, found in domains.items()]
+    merged = [constraint_of(Constraint(term, _unite(found))) for term, found in domains.items()]
     kept = tuple(child for child in (*merged, *others) if not isinstance(child, Never))
     for decisive in (Always, Unknown):
         # Beside an Unknown, no constraint can refute anything.
@@ -157,7 +157,7 @@ def _flat(children: Iterable[Tree], junction: type[AllOf | AnyOf]) -> Iterator[T
             yield child
 
 
-def _united(domains: list[Domain]) -> Domain:
+def _unite(domains: list[Domain]) -> Domain:
     ranges = (one for domain in domains for one in domain.ranges)
     return Domain.of(ranges, has_null=any(domain.has_null for domain in domains))
 

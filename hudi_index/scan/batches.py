@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hudi_index.arguments import checked_count, checked_texts
+from hudi_index.arguments import check_count, check_list_of_texts
 from hudi_index.errors import (
     InvalidOptionError,
     MissingSliceFileError,
@@ -114,11 +114,11 @@ def scan(
         UnsupportedPredicateError: a part of the predicate can't be evaluated exactly as Spark would.
         UnsupportedTableError: a slice to read can only be merged by Spark.
     """
-    limit = None if limit is None else checked_count("limit", limit)
-    threads = checked_count("threads", threads, least=1)
+    limit = None if limit is None else check_count("limit", limit)
+    threads = check_count("threads", threads, least=1)
     if report is not None and not isinstance(report, ScanReport):
         raise WrongTypeError(option="report", value=report, expected="a ScanReport")
-    schema = _chosen(plan, columns)
+    schema = _choose_columns(plan, columns)
     rows = row_filter_of(TRUE if unfiltered else plan.condition, time_zone=plan.time_zone)
     _refuse_slices_for_spark(plan)
     counted = report or ScanReport()
@@ -130,14 +130,14 @@ def scan(
     # A tree is a superset by itself, so row groups can be ruled out even where rows can't be filtered.
     reading = _Reading(plan, schema, plan.tree, rows, counted)
     batches = reading.in_turn() if threads == 1 else reading.by_threads(threads)
-    return pa.RecordBatchReader.from_batches(schema, _limited(batches, limit, counted))
+    return pa.RecordBatchReader.from_batches(schema, _limit(batches, limit, counted))
 
 
-def _chosen(plan: ScanPlan, columns: Sequence[str] | None) -> pa.Schema:
+def _choose_columns(plan: ScanPlan, columns: Sequence[str] | None) -> pa.Schema:
     known = plan.snapshot.schema_with_meta_columns
     if columns is None:
         columns = plan.snapshot.schema.names
-    if isinstance(columns, str) or not checked_texts("columns", columns):
+    if isinstance(columns, str) or not check_list_of_texts("columns", columns):
         # A lone text is most likely several names with commas between.
         raise InvalidOptionError(option="columns", value=columns, reason="expected a list of column names")
     names: dict[str, None] = {}
@@ -170,7 +170,7 @@ def _refuse_slices_for_spark(plan: ScanPlan) -> None:
         )
 
 
-def _limited(
+def _limit(
     batches: Iterator[pa.RecordBatch], limit: int | None, report: ScanReport
 ) -> Iterator[pa.RecordBatch]:
     left = limit
@@ -196,60 +196,60 @@ class _Reading:
     report: ScanReport
 
     def in_turn(self) -> Iterator[pa.RecordBatch]:
-        for piece in self.plan.slices:
-            yield from self._slice(piece)
+        for file_slice in self.plan.slices:
+            yield from self._slice(file_slice)
 
     def by_threads(self, threads: int) -> Iterator[pa.RecordBatch]:
         """As `in_turn`, reading the next slices meanwhile."""
         pool = ThreadPoolExecutor(threads, thread_name_prefix="hudi-index-scan")
         try:
             ahead: deque[Future[list[pa.RecordBatch]]] = deque()
-            for piece in self.plan.slices:
+            for file_slice in self.plan.slices:
                 if len(ahead) == threads:
                     yield from ahead.popleft().result()
-                ahead.append(pool.submit(self._whole, piece))
+                ahead.append(pool.submit(self._whole, file_slice))
             while ahead:
                 yield from ahead.popleft().result()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def _whole(self, piece: FileSlice) -> list[pa.RecordBatch]:
-        return list(self._slice(piece))
+    def _whole(self, file_slice: FileSlice) -> list[pa.RecordBatch]:
+        return list(self._slice(file_slice))
 
-    def _slice(self, piece: FileSlice) -> Iterator[pa.RecordBatch]:
-        self.report.count(file_groups_read=1, files_read=len(piece.paths))
+    def _slice(self, file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
+        self.report.count(file_groups_read=1, files_read=len(file_slice.paths))
         try:
-            yield from (batch for batch in self._rows_of(piece) if batch.num_rows)
+            yield from (batch for batch in self._rows_of(file_slice) if batch.num_rows)
         except MissingSliceFileError as error:
             raise SliceGoneError(path=error.path, reason=error.reason) from error
         except OSError:
             # A storage without open files says so at the next read.
-            for lost in self.plan.snapshot.reader.losses([piece]).values():
+            for lost in self.plan.snapshot.reader.losses([file_slice]).values():
                 raise SliceGoneError(path=lost.path, reason=lost.reason) from lost
             raise
 
-    def _rows_of(self, piece: FileSlice) -> Iterator[pa.RecordBatch]:
-        if piece.log_files or piece.base_path is None:
-            yield from self._merged(piece)
+    def _rows_of(self, file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
+        if file_slice.log_files or file_slice.base_path is None:
+            yield from self._merge(file_slice)
             return
-        file = BaseFileRows(self.plan.snapshot.storage, self.plan.snapshot.shape, piece)
+        file = BaseFileRows(self.plan.snapshot.storage, self.plan.snapshot.shape, file_slice)
         try:
             file.refuse_for_spark([*self.schema.names, *self.filter.columns])
             if file.reads_plainly([*self.schema.names, *self.filter.columns]):
-                log.debug("%s is read by its row groups", piece.base_path)
-                yield from self._from_file(piece, file)
+                log.debug("%s is read by its row groups", file_slice.base_path)
+                yield from self._from_file(file_slice, file)
                 return
         finally:
             self.report.count(bytes_read=file.bytes_read)
             file.close()
-        yield from self._merged(piece)
+        yield from self._merge(file_slice)
 
-    def _merged(self, piece: FileSlice) -> Iterator[pa.RecordBatch]:
+    def _merge(self, file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
         """The matching rows of a slice by way of hudi-rs."""
-        log.debug("file group %s is read by hudi-rs, %d files", piece.group, len(piece.paths))
-        self.report.count(bytes_read=piece.size)
+        log.debug("file group %s is read by hudi-rs, %d files", file_slice.group, len(file_slice.paths))
+        self.report.count(bytes_read=file_slice.size)
         wanted = [*self.schema.names, *self.filter.columns]
-        for batch in self.plan.snapshot.reader.rows(piece, wanted).batches():
+        for batch in self.plan.snapshot.reader.rows(file_slice, wanted).batches():
             self.report.count(rows_read=batch.num_rows)
             arrays = [values_at(batch, name) for name in self.schema.names]
             found = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
@@ -258,9 +258,9 @@ class _Reading:
     def _mask(self, batch: pa.RecordBatch) -> Any:
         return self.filter.mask(lambda path: values_at(batch, path), batch.num_rows)
 
-    def _from_file(self, piece: FileSlice, file: BaseFileRows) -> Iterator[pa.RecordBatch]:
+    def _from_file(self, file_slice: FileSlice, file: BaseFileRows) -> Iterator[pa.RecordBatch]:
         """The matching rows of a base file, row group by row group."""
-        positions = self.plan.rows.get(piece.group)
+        positions = self.plan.rows.get(file_slice.group)
         groups = file.row_groups
         self.report.count(row_groups=len(groups))
         for group in groups:

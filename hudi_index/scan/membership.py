@@ -80,7 +80,7 @@ def _comparable(array: Any) -> Any:
     return array
 
 
-def _stored(value: Any) -> Any:
+def _as_stored(value: Any) -> Any:
     """A value of a domain as `_comparable` holds it."""
     if isinstance(value, datetime):
         aware = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
@@ -140,13 +140,13 @@ def _up_to(high: Marker, array: Any) -> Any:
 
 
 def _among(points: list[Any], array: Any) -> Any:
-    plain = [_stored(point) for point in points if not _is_nan(point)]
+    plain = [_as_stored(point) for point in points if not _is_nan(point)]
     found = pc.is_in(array, value_set=pa.array(plain, array.type))
     return pc.or_(found, pc.is_nan(array)) if len(plain) < len(points) else found
 
 
 def _scalar(value: Any, array: Any) -> Any:
-    return pa.scalar(_stored(value), array.type)
+    return pa.scalar(_as_stored(value), array.type)
 
 
 def _is_nan(value: Any) -> bool:

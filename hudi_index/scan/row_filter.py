@@ -199,7 +199,7 @@ def row_filter_of(expression: Expression, *, time_zone: str | SessionZone) -> Ro
 def _part_of(expression: Expression, zone: str | SessionZone) -> _Part | _Refused:
     if isinstance(expression, (And, Or)):
         parts = [_part_of(child, zone) for child in expression.children]
-        return _joined(parts, is_all=isinstance(expression, And))
+        return _join(parts, is_all=isinstance(expression, And))
     tree = tree_of(expression, time_zone=zone)
     unknown = tuple(_unknown_of(tree))
     if not unknown:
@@ -208,10 +208,10 @@ def _part_of(expression: Expression, zone: str | SessionZone) -> _Part | _Refuse
         # Only its negation is left by now, above a leaf.
         child = _part_of(expression.child, zone)
         return child if isinstance(child, _Refused) else _NotTrue(child)
-    return _evaluated(expression) or _Refused(unknown)
+    return _evaluate(expression) or _Refused(unknown)
 
 
-def _joined(parts: list[_Part | _Refused], *, is_all: bool) -> _Part | _Refused:
+def _join(parts: list[_Part | _Refused], *, is_all: bool) -> _Part | _Refused:
     """All of the parts, or any: their trees as one, beside what is evaluated in other ways."""
     tree = (all_of if is_all else any_of)(part.tree for part in parts if isinstance(part, _Domains))
     if isinstance(tree, Never if is_all else Always):
@@ -226,7 +226,7 @@ def _joined(parts: list[_Part | _Refused], *, is_all: bool) -> _Part | _Refused:
     return kept[0] if len(kept) == 1 else _Junction(is_all, tuple(kept))
 
 
-def _evaluated(leaf: Expression) -> _Part | None:
+def _evaluate(leaf: Expression) -> _Part | None:
     """What a row can tell of a leaf that no domain says; None if that is not certain."""
     if isinstance(leaf, (Like, Matches, RLike)):
         term = _column_of(leaf.term)

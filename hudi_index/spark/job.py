@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from hudi_index.credentials import Options, is_secret, scrubbed, split_uri
+from hudi_index.credentials import Options, is_secret, scrub, split_uri
 from hudi_index.engine import IndexedTable
 from hudi_index.errors import UserError
 from hudi_index.jobs import SETTINGS_VARIABLE, Failure, JobReport, progress_shown, show_logs
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Report",
-    "checked_report",
+    "check_report",
     "job_parser",
     "native_of",
     "private_settings",
@@ -136,7 +136,7 @@ def _run(
 ) -> tuple[str, int]:
     private_settings()
     late = cast("SparkSession", LateSession(_started_by[-1])) if _started_by else None
-    spark = late or _submitted_session()
+    spark = late or _session_of_submit()
     try:
         with progress_shown():
             found = run(IndexedTable.open(asked.table), asked, spark)
@@ -145,7 +145,7 @@ def _run(
         spark.stop()
 
 
-def _submitted_session() -> SparkSession:
+def _session_of_submit() -> SparkSession:
     SparkContext._ensure_initialized()
     settings, builder = SparkConf(), SparkSession.builder
     # On a cluster the package may come with the job, too late for the daemon: see there.
@@ -161,7 +161,7 @@ def _failure(error: Exception, asked: argparse.Namespace) -> tuple[str, int]:
     secrets = [value for name, value in settings.items() if is_secret(name, value)]
 
     def shown(text: str) -> str:
-        return scrubbed(text, (*credentials.secrets(), *secrets))
+        return scrub(text, (*credentials.secrets(), *secrets))
 
     failure = Failure.of(error)
     if asked.debug or not failure.is_expected:
@@ -179,7 +179,7 @@ def _line(facts: dict[str, Any]) -> str:
     return json.dumps(facts, sort_keys=True)
 
 
-def checked_report(answer: object) -> JobReport:
+def check_report(answer: object) -> JobReport:
     """The report of a statement that made one."""
     if not isinstance(answer, JobReport):
         raise UserError("this job runs statements that change indexes; use `hudi-index show` to list them")

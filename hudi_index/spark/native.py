@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hudi_index.arguments import checked_texts
+from hudi_index.arguments import check_list_of_texts
 from hudi_index.catalog import CreateIndex, parse_statement
 from hudi_index.catalog.definition import check_name
 from hudi_index.errors import InvalidOptionError, UserError
 from hudi_index.jobs import JobReport
 from hudi_index.lifecycle.native_status import METADATA, native_status
-from hudi_index.predicate.sql.tokens import quoted_name
+from hudi_index.predicate.sql.tokens import quote_name
 from hudi_index.spark.catalyst import gate
 from hudi_index.spark.runtime.failures import SPARK_FAILURES, first_line
 from hudi_index.spark.validate.parity import refuse_without_hudi, session_settings
@@ -26,7 +26,7 @@ from hudi_index.storage import Storage
 from hudi_index.table import Snapshot, TableConfig
 from hudi_index.validation.in_process import values_by_reading
 from hudi_index.validation.literals import column_text, hostile_values, literal_of
-from hudi_index.validation.queries import PREDICATE, Subject, given_queries, made_queries
+from hudi_index.validation.queries import PREDICATE, Subject, generate_queries, parse_queries
 from hudi_index.validation.report import IndexResult, ValidationReport
 from hudi_index.validation.validate import Request, check_texts, within_budget
 
@@ -105,7 +105,7 @@ class NativeIndexes:
         listed = ", ".join(map(column_text, columns))
         with report.phase("create"), self._table() as table:
             self._run(
-                f"CREATE INDEX {quoted_name(name)} ON {table}{using} ({listed})"
+                f"CREATE INDEX {quote_name(name)} ON {table}{using} ({listed})"
                 + (f" OPTIONS ({given})" if given else "")
             )
         return report
@@ -126,7 +126,7 @@ class NativeIndexes:
         check_name(name)
         report = JobReport("drop", self.storage.uri, indexes=[name])
         with report.phase("drop"), self._table() as table:
-            self._run(f"DROP INDEX {'IF EXISTS ' if if_exists else ''}{quoted_name(name)} ON {table}")
+            self._run(f"DROP INDEX {'IF EXISTS ' if if_exists else ''}{quote_name(name)} ON {table}")
         return report
 
     def show(self) -> list[dict[str, Any]]:
@@ -181,7 +181,7 @@ class NativeIndexes:
     @contextmanager
     def _table(self) -> Iterator[str]:
         """A name for the table in the session's catalog, for a while. Dropping it leaves the files."""
-        name = quoted_name(f"hudi_index_{uuid.uuid4().hex}")
+        name = quote_name(f"hudi_index_{uuid.uuid4().hex}")
         self.spark.sql(f"CREATE TABLE {name} USING hudi LOCATION {_text(self.storage.uri)}")
         try:
             yield name
@@ -217,8 +217,8 @@ class NativeIndexes:
             queries=queries,
             seconds=seconds,
             seed=seed,
-            where=checked_texts("where", where),
-            sql=checked_texts("sql", sql),
+            where=check_list_of_texts("where", where),
+            sql=check_list_of_texts("sql", sql),
             view=view,
             limit=limit,
         )
@@ -231,8 +231,8 @@ class NativeIndexes:
             if not native_status(self.storage).exists:
                 report.notes.append("the table has no metadata table: there is nothing to skip by")
         with report.phase("queries"):
-            made = self._made(snapshot, request) if request.queries != 0 else iter(())
-            given = given_queries(request.where, request.sql)
+            made = self._generate(snapshot, request) if request.queries != 0 else iter(())
+            given = parse_queries(request.where, request.sql)
             budgeted = within_budget(given, made, request, report)
             report.queries += answers(self.spark, _SkippingLooks(self.spark, self.storage), budgeted, request)
         wrong = report.wrong_queries
@@ -256,14 +256,14 @@ class NativeIndexes:
             report.notes.append("no query was pruned at all: Hudi's data skipping skipped nothing here")
         return report
 
-    def _made(self, snapshot: Snapshot, request: Request) -> Iterator[Query]:
+    def _generate(self, snapshot: Snapshot, request: Request) -> Iterator[Query]:
         subjects = [
             Subject.of_column("data skipping", each.name, each.type)
             for each in snapshot.schema
             if hostile_values(each.type) and literal_of(hostile_values(each.type)[0], each.type)
         ]
         values = values_by_reading(snapshot, subjects, seed=request.seed)
-        return made_queries(subjects, values, seed=request.seed)
+        return generate_queries(subjects, values, seed=request.seed)
 
 
 class _SkippingLooks:
@@ -293,7 +293,7 @@ class _SkippingLook:
         """Without skipping."""
         return self._frame(_OFF)
 
-    def pruned(self, query: Query) -> DataFrame:  # noqa: ARG002  skipping goes by the filter
+    def prune(self, query: Query) -> DataFrame:  # noqa: ARG002  skipping goes by the filter
         """With skipping."""
         return self._frame(_ON)
 
@@ -317,7 +317,7 @@ class _SkippingLook:
         """How many files Spark plans to read; None if it does not say."""
         if query.form != PREDICATE:
             return None
-        plan = gate.filtered(self._frame(settings), query.text)._jdf.queryExecution().executedPlan()
+        plan = gate.filter_rows(self._frame(settings), query.text)._jdf.queryExecution().executedPlan()
         leaf = plan.collectLeaves().head()
         if not leaf.getClass().getSimpleName().startswith("FileSourceScan"):
             return None

@@ -30,7 +30,7 @@ from pyarrow import fs
 from hudi_index.errors import StoragePlaceError
 from hudi_index.table.slices import (
     BASE_SUFFIX,
-    BaseFile,
+    BaseFileName,
     FileGroupId,
     FileSlice,
     LogFile,
@@ -151,12 +151,12 @@ def _is_metadata(name: str) -> bool:
 
 def assemble_slices(partitions: Listing, timeline: Timeline, as_of: str | None = None) -> list[FileSlice]:
     """The slice of every file group that a reader at `as_of` (or now) reads, by file group."""
-    replaced = timeline.replaced_groups(as_of)
+    replaced = timeline.find_replaced_groups(as_of)
     found = [
-        piece
+        file_slice
         for partition_path, files in partitions.items()
-        for piece in _slices_of(partition_path, files, timeline, as_of)
-        if piece.group not in replaced
+        for file_slice in _slices_of(partition_path, files, timeline, as_of)
+        if file_slice.group not in replaced
     ]
     found.sort(key=attrgetter("group"))
     return found
@@ -167,7 +167,7 @@ def _slices_of(
 ) -> Iterator[FileSlice]:
     logged = _files_beside_logs(files)
     # Most file groups of most tables are base files alone: of those only the newest is kept in hand.
-    newest: dict[str, BaseFile] = {}
+    newest: dict[str, BaseFileName] = {}
     for name, (size, _) in files.items():
         base = None if name.startswith(".") else parse_base_file(name, size)
         if base is None:
@@ -204,7 +204,7 @@ def _files_beside_logs(files: Files) -> dict[str, _GroupFiles]:
 class _GroupFiles:
     """The files of a file group that has logs."""
 
-    bases: list[BaseFile] = field(default_factory=list)
+    bases: list[BaseFileName] = field(default_factory=list)
     logs: list[LogFile] = field(default_factory=list)
 
     def slice_at(self, group: FileGroupId, timeline: Timeline, as_of: str | None) -> FileSlice | None:
@@ -215,7 +215,7 @@ class _GroupFiles:
         return self._slice_by_name(group, bases, timeline, as_of)
 
     def _slice_by_completion(
-        self, group: FileGroupId, bases: dict[str, BaseFile], timeline: Timeline, as_of: str | None
+        self, group: FileGroupId, bases: dict[str, BaseFileName], timeline: Timeline, as_of: str | None
     ) -> FileSlice | None:
         starts = sorted(bases)
         later = sorted(
@@ -237,7 +237,7 @@ class _GroupFiles:
         return _slice_of(group, base, logs)
 
     def _slice_by_name(
-        self, group: FileGroupId, bases: dict[str, BaseFile], timeline: Timeline, as_of: str | None
+        self, group: FileGroupId, bases: dict[str, BaseFileName], timeline: Timeline, as_of: str | None
     ) -> FileSlice | None:
         logs: dict[str, list[LogFile]] = defaultdict(list)
         for log in self.logs:
@@ -256,14 +256,14 @@ class _GroupFiles:
         return found and replace(found, log_times=tuple(log.modified for log in current))
 
 
-def _base_slice(group: FileGroupId, base: BaseFile) -> FileSlice:
+def _base_slice(group: FileGroupId, base: BaseFileName) -> FileSlice:
     return FileSlice(
         group, base.name, base_size=base.size, base_instant=base.instant, latest_instant=base.instant
     )
 
 
 def _slice_of(
-    group: FileGroupId, base: BaseFile | None, logs: list[LogFile], *, as_of: str | None = None
+    group: FileGroupId, base: BaseFileName | None, logs: list[LogFile], *, as_of: str | None = None
 ) -> FileSlice | None:
     if not logs:
         return _base_slice(group, base) if base else None

@@ -55,10 +55,10 @@ def record_keys_of(rows: pa.RecordBatch | pa.Table, config: TableConfig) -> Any:
     texts: list[Any] = [pc.cast(rows.column(name), pa.string()) for name in fields]
     if len(fields) == 1:
         return texts[0]
-    parts = [_named(name, text) for name, text in zip(fields, texts, strict=True)]
+    parts = [_name_value(name, text) for name, text in zip(fields, texts, strict=True)]
     return pc.binary_join_element_wise(*parts, ",")
 
 
-def _named(name: str, text: Any) -> Any:
+def _name_value(name: str, text: Any) -> Any:
     spelled = pc.if_else(pc.equal(text, pa.scalar("")), "__empty__", text)
     return pc.binary_join_element_wise(f"{name}:", pc.fill_null(spelled, "__null__"), "")

@@ -174,15 +174,15 @@ class TableReader:
 
     def losses(self, slices: Iterable[FileSlice]) -> dict[FileGroupId, MissingSliceFileError]:
         """Which of some slices can't be read any more, and why; one request to the storage for all."""
-        expected = [(piece, *file) for piece in slices for file in _files_of(piece)]
+        expected = [(file_slice, *file) for file_slice in slices for file in _files_of(file_slice)]
         paths = [self.storage.path_of(path) for _, path, _, _ in expected]
         with self.storage.naming("", "be looked at"):
             infos = self.storage.filesystem.get_file_info(paths)
         found: dict[FileGroupId, MissingSliceFileError] = {}
-        for (piece, path, size, time), info in zip(expected, infos, strict=True):
+        for (file_slice, path, size, time), info in zip(expected, infos, strict=True):
             reason = _reason_of_loss(info, size, time)
             if reason:
-                found[piece.group] = MissingSliceFileError(path=self.storage.uri_of(path), reason=reason)
+                found[file_slice.group] = MissingSliceFileError(path=self.storage.uri_of(path), reason=reason)
         return found
 
     def _refuse_missing_files(self, file_slice: FileSlice) -> None:
@@ -195,13 +195,13 @@ class TableReader:
             self._refuse_missing_files(file_slice)
 
 
-def _files_of(piece: FileSlice) -> Iterator[tuple[str, int | None, int | None]]:
+def _files_of(file_slice: FileSlice) -> Iterator[tuple[str, int | None, int | None]]:
     """The files of a slice, with size and modification time where another file could have the name."""
-    if piece.base_path is not None:
-        yield piece.base_path, None, None
-    for place, path in enumerate(piece.log_paths):
-        if piece.log_times:
-            yield path, piece.log_sizes[place], piece.log_times[place]
+    if file_slice.base_path is not None:
+        yield file_slice.base_path, None, None
+    for place, path in enumerate(file_slice.log_paths):
+        if file_slice.log_times:
+            yield path, file_slice.log_sizes[place], file_slice.log_times[place]
         else:
             yield path, None, None
 
@@ -249,22 +249,22 @@ class SliceRows:
         table._refuse_if_for_spark(self.file_slice)
         constants: dict[str, Any] = {**table.shape.partitions.values_of(self.file_slice.group.partition_path)}
         try:
-            yield from self._positioned(self._merged(self._projection_without(constants)), constants)
+            yield from self._add_positions(self._merge(self._projection_without(constants)), constants)
         except SliceRefusedError as error:
             # Even if its base file alone was refused: this slice is what others know.
             raise refusal_of(table.storage, self.file_slice, error.reason) from error
 
-    def arranged(self, rows: Iterable[pa.RecordBatch], extra: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+    def arrange(self, rows: Iterable[pa.RecordBatch], extra: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """The same for rows that Hudi on Spark merged, given in its order of reading.
 
         Args:
             rows: Batches with the columns, and those of the record key.
             extra: Columns of `rows` that come after the others, as they are.
         """
-        ordered = self._ordered(rows, self._stored_base_keys()) if self.file_slice.log_files else rows
-        return self._positioned(ordered, {}, extra)
+        ordered = self._order(rows, self._read_base_keys()) if self.file_slice.log_files else rows
+        return self._add_positions(ordered, {}, extra)
 
-    def _positioned(
+    def _add_positions(
         self, rows: Iterable[pa.RecordBatch], constants: dict[str, Any], extra: Sequence[str] = ()
     ) -> Iterator[pa.RecordBatch]:
         schema, position = self.schema, 0
@@ -288,22 +288,22 @@ class SliceRows:
         keys = (RECORD_KEY,) if config.populates_meta_fields else config.record_key_fields
         return list(dict.fromkeys([*keys, *(name for name in self.columns if name not in constants)]))
 
-    def _merged(self, projection: list[str]) -> Iterator[pa.RecordBatch]:
+    def _merge(self, projection: list[str]) -> Iterator[pa.RecordBatch]:
         base_path = self.file_slice.base_path
         if not self.file_slice.log_files and base_path is not None:
             yield from self.table._stream_base(self.file_slice, base_path, projection)
             return
         batches = self.table._stream(self.file_slice, projection)
-        yield from self._ordered(batches, self._base_keys())
+        yield from self._order(batches, self._base_keys())
 
-    def _ordered(
+    def _order(
         self, batches: Iterable[pa.RecordBatch], base_keys: pa.ChunkedArray[Any]
     ) -> Iterator[pa.RecordBatch]:
         # hudi-rs gives updated rows after the unchanged ones of the same stretch of the base file, and rows
         # that only logs hold at the end in the order of a hash map, which is another one in each process.
         tail: list[pa.RecordBatch] = []
         base = _BaseKeys(base_keys)
-        for batch in _coalesced(batches):
+        for batch in _coalesce(batches):
             places = base.places_of(record_keys_of(batch, self.table.shape.config))
             if places.null_count:
                 tail.append(batch.filter(places.is_null()))
@@ -324,7 +324,7 @@ class SliceRows:
         found = [record_keys_of(batch, config) for batch in self.table._stream(base, keys)]
         return pa.chunked_array(found, pa.string())
 
-    def _stored_base_keys(self) -> pa.ChunkedArray[Any]:
+    def _read_base_keys(self) -> pa.ChunkedArray[Any]:
         """The same where hudi-rs may not even open the table."""
         if self.file_slice.base_path is None:
             return pa.chunked_array([], pa.string())
@@ -360,7 +360,7 @@ class _BaseKeys:
         return found
 
 
-def _coalesced(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _coalesce(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Fewer and larger batches: hudi-rs merges a thousand rows at a time."""
     held: list[pa.RecordBatch] = []
     rows = 0

@@ -137,7 +137,7 @@ class FileSlice:
         )
 
 
-class BaseFile(NamedTuple):
+class BaseFileName(NamedTuple):
     """A base file's name, taken apart."""
 
     name: str
@@ -165,12 +165,12 @@ class LogFile:
         return (self.instant, self.version, self.token)
 
 
-def parse_base_file(name: str, size: int) -> BaseFile | None:
+def parse_base_file(name: str, size: int) -> BaseFileName | None:
     """The base file of this name; None if it names none."""
     parts = name.split("_")
     if len(parts) != 3 or not name.endswith(BASE_SUFFIX):
         return None
-    return BaseFile(name, parts[0], parts[2].removesuffix(BASE_SUFFIX), size)
+    return BaseFileName(name, parts[0], parts[2].removesuffix(BASE_SUFFIX), size)
 
 
 def parse_log_file(name: str, size: int, modified: int = 0) -> LogFile | None:

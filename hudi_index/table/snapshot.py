@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from hudi_index.arguments import checked_text
+from hudi_index.arguments import check_text
 from hudi_index.errors import InvalidOptionError, TableMovedError
 from hudi_index.table.cache import SnapshotCache
 from hudi_index.table.config import TableConfig, TableType
@@ -110,7 +110,7 @@ class Snapshot:
             return None
         slices = assemble_slices(partitions, timeline, as_of)
         if config.version < _FIRST_VERSION_OF_LOGS_BY_COMMIT and config.table_type is TableType.MERGE_ON_READ:
-            slices = _marked_if_unsettled(slices, timeline, later)
+            slices = _mark_unsettled(slices, timeline, later)
         schema = TableSchema.load(timeline, as_of)
         return cls(storage, config, timeline, schema, tuple(slices), as_of, partitions if is_still else None)
 
@@ -159,7 +159,7 @@ class Snapshot:
     @cached_property
     def partition_places(self) -> tuple[list[str], npt.NDArray[np.int64]]:
         """The partition paths, and of each slice the place of its path among them."""
-        paths: Any = pa.array([piece.group.partition_path for piece in self.slices], pa.string())
+        paths: Any = pa.array([file_slice.group.partition_path for file_slice in self.slices], pa.string())
         found = paths.dictionary_encode()
         return found.dictionary.to_pylist(), found.indices.to_numpy(zero_copy_only=False).astype(np.int64)
 
@@ -194,7 +194,7 @@ class Snapshot:
 
 def check_instant(option: str, text: object) -> None:
     """Raise InvalidOptionError unless a text is an instant as Hudi writes it."""
-    if not _INSTANT.fullmatch(checked_text(option, text, "an instant, as a text")):
+    if not _INSTANT.fullmatch(check_text(option, text, "an instant, as a text")):
         raise InvalidOptionError(
             option=option, value=text, reason="an instant is yyyyMMddHHmmss or yyyyMMddHHmmssSSS"
         )
@@ -217,7 +217,7 @@ def _as_instant(text: str | None, timeline: Timeline) -> str | None:
     return instant
 
 
-def _marked_if_unsettled(slices: list[FileSlice], timeline: Timeline, later: Timeline) -> list[FileSlice]:
+def _mark_unsettled(slices: list[FileSlice], timeline: Timeline, later: Timeline) -> list[FileSlice]:
     writing = any(action in _LOG_WRITERS for _, action in timeline.pending | later.pending)
     if not writing and later.commits == timeline.commits:
         return slices

@@ -232,7 +232,7 @@ class Timeline:
             found.extend(zip(*columns, strict=True))
         return found
 
-    def replaced_groups(self, as_of: str | None = None) -> dict[FileGroupId, str]:
+    def find_replaced_groups(self, as_of: str | None = None) -> dict[FileGroupId, str]:
         """File groups that a replace commit took out of the table, with its requested time."""
         chosen = [
             instant
@@ -241,14 +241,14 @@ class Timeline:
         ]
         found: dict[FileGroupId, str] = {}
         with ThreadPoolExecutor(_READERS) as pool:
-            for instant, replaced in zip(chosen, pool.map(self._replaced_by, chosen), strict=True):
+            for instant, replaced in zip(chosen, pool.map(self._groups_replaced_by, chosen), strict=True):
                 for partition, file_ids in replaced.items():
                     found.update(
                         dict.fromkeys((FileGroupId(partition, i) for i in file_ids), instant.requested_time)
                     )
         return found
 
-    def _replaced_by(self, instant: Instant) -> Mapping[str, list[str]]:
+    def _groups_replaced_by(self, instant: Instant) -> Mapping[str, list[str]]:
         field = "partitionToReplaceFileIds"
         return self.metadata_of(instant, field).get(field) or {}
 

@@ -53,10 +53,10 @@ def refuse_missing_files(partitions: Listing, timeline: Timeline, as_of: str | N
         path: {**partitions.get(path, {}), **dict.fromkeys(names, (0, 0))} for path, names in absent.items()
     }
     lost = [
-        (path, absent[piece.group.partition_path][name])
-        for piece in assemble_slices(with_absent, timeline, as_of)
-        for path, name in zip(piece.paths, _names_of(piece.paths), strict=True)
-        if name in absent[piece.group.partition_path]
+        (path, absent[file_slice.group.partition_path][name])
+        for file_slice in assemble_slices(with_absent, timeline, as_of)
+        for path, name in zip(file_slice.paths, _names_of(file_slice.paths), strict=True)
+        if name in absent[file_slice.group.partition_path]
     ]
     if not lost:
         return True
@@ -85,7 +85,7 @@ def _absent(partitions: Listing, timeline: Timeline, as_of: str | None) -> dict[
     """
     found: dict[str, dict[str, str]] = {}
     rewritten: set[tuple[str, str]] = set()
-    chosen = _chosen(partitions, timeline, as_of)
+    chosen = _choose_commits(partitions, timeline, as_of)
     with ThreadPoolExecutor(_READERS) as pool:
         for instant, written in zip(chosen, pool.map(timeline.files_written_by, chosen), strict=True):
             for partition_path, names in written.items():
@@ -100,7 +100,7 @@ def _absent(partitions: Listing, timeline: Timeline, as_of: str | None) -> dict[
     return found
 
 
-def _chosen(partitions: Listing, timeline: Timeline, as_of: str | None) -> list[Instant]:
+def _choose_commits(partitions: Listing, timeline: Timeline, as_of: str | None) -> list[Instant]:
     """The newest commits that a reader sees, for about the cost of the listing."""
     sizes = {f"{timeline.config.timeline_folder}/{file.name}": file.size for file in timeline.files}
     left = _BYTES_OF_COMMITS + _BYTES_PER_FILE * sum(map(len, partitions.values()))

@@ -16,8 +16,8 @@ from hudi_index.validation.entries import (
     LABEL,
     NOTE,
     SIDE,
+    read_stored_rows,
     rebuilt_rows,
-    stored_rows,
 )
 
 if TYPE_CHECKING:
@@ -106,10 +106,10 @@ def compare_entries(work: ContentWork, *, limit: int) -> Comparison:
     stored: dict[tuple[int, str, str], list[str]] = {}
     rebuilt: dict[tuple[int, str, str], str] = {}
     for place, shard_slice in work.shards.items():
-        for row in _listed(stored_rows(work, place, shard_slice), found):
+        for row in _list(read_stored_rows(work, place, shard_slice), found):
             stored.setdefault((row[TARGET], row[LABEL], row[KEY]), []).append(row[CONTENT])
     for item in work.description.items:
-        for row in _listed(rebuilt_rows(work, item), found):
+        for row in _list(rebuilt_rows(work, item), found):
             rebuilt[row[TARGET], row[LABEL], row[KEY]] = row[CONTENT]
     for target, label, key in sorted({*stored, *rebuilt}):
         one, other = stored.get((target, label, key), []), rebuilt.get((target, label, key))
@@ -134,7 +134,7 @@ def difference_of(count: int, stored: str | None, rebuilt: str | None) -> str | 
     return TWICE if count > 1 else None
 
 
-def _listed(batches: Iterable[Any], found: Comparison) -> Iterable[Mapping[str, Any]]:
+def _list(batches: Iterable[Any], found: Comparison) -> Iterable[Mapping[str, Any]]:
     for batch in batches:
         for row in batch.to_pylist():
             if row[SIDE] == NOTE:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from hudi_index.table import FileGroupId
     from hudi_index.validation.comparison import Comparison
 
-__all__ = ["ContentPlan", "blamed", "compare_summaries"]
+__all__ = ["ContentPlan", "compare_summaries", "find_indexes_at_fault"]
 
 _SHARED = (Sharing.ALIKE, Sharing.BY_COLUMN)
 
@@ -188,7 +188,9 @@ def _contents(entries: Any, payloads: list[str]) -> dict[str, str]:
     return dict(zip(entries.column(KEY).to_pylist(), texts, strict=True))
 
 
-def blamed(definitions: Sequence[IndexDefinition], partition: str, label: str) -> list[IndexDefinition]:
+def find_indexes_at_fault(
+    definitions: Sequence[IndexDefinition], partition: str, label: str
+) -> list[IndexDefinition]:
     """The indexes that an entry belongs to; all of them for `files`."""
     if partition == files.PARTITION:
         return list(definitions)

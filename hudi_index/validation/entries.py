@@ -27,7 +27,7 @@ from hudi_index.errors import CorruptError, MissingSliceFileError
 from hudi_index.kinds import SliceContext
 from hudi_index.lifecycle.runs import TARGET, Counts, take_counts
 from hudi_index.lifecycle.tasks import TaskNotes, as_changes, changes_of, rows_after
-from hudi_index.metadata_table.reader import merged_slice
+from hudi_index.metadata_table.reader import merge_slice
 from hudi_index.table import FileGroupId
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from hudi_index.lifecycle.description import Description, WorkItem
     from hudi_index.lifecycle.runs import Run
-    from hudi_index.metadata_table import FileSlice as MetadataSlice
+    from hudi_index.metadata_table import ShardSlice
     from hudi_index.storage import Storage
     from hudi_index.table import SliceIdentity
 
@@ -50,10 +50,10 @@ __all__ = [
     "STORED",
     "ContentWork",
     "content_of",
+    "read_stored_rows",
     "rebuilt_rows",
     "rebuilt_rows_of",
     "rows_of",
-    "stored_rows",
 ]
 
 SIDE, LABEL, CONTENT = "side", "label", "content"
@@ -80,7 +80,7 @@ class ContentWork:
     description: Description
     """Describes its items from nothing, for all checked indexes."""
     metadata_storage: Storage
-    shards: Mapping[int, MetadataSlice]
+    shards: Mapping[int, ShardSlice]
     """The stored shards, by place in the description's targets."""
     only: Mapping[str, frozenset[str]] | None
     """By partition the key ends of the only owners to compare; None for all."""
@@ -126,12 +126,12 @@ def rebuilt_rows_of(work: ContentWork, runs: Iterable[Run]) -> Iterator[pa.Recor
     yield _note(rows_read=counts.rows_read)
 
 
-def stored_rows(work: ContentWork, place: int, shard_slice: MetadataSlice) -> Iterator[pa.RecordBatch]:
+def read_stored_rows(work: ContentWork, place: int, shard_slice: ShardSlice) -> Iterator[pa.RecordBatch]:
     """The entries that a shard holds, as far as they are to be compared."""
     partition = work.description.targets[place].partition
     try:
-        for table in merged_slice(work.metadata_storage, shard_slice):
-            chosen = _chosen(work, partition, table)
+        for table in merge_slice(work.metadata_storage, shard_slice):
+            chosen = _choose(work, partition, table)
             target = pa.repeat(pa.scalar(place, pa.int32()), chosen.num_rows)
             yield from rows_of(work, STORED, chosen.append_column(TARGET, target))
             yield _note(entries=chosen.num_rows)
@@ -144,7 +144,7 @@ def _note(**facts: Any) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([row], schema=ROWS)
 
 
-def _chosen(work: ContentWork, partition: str, table: pa.Table) -> pa.Table:
+def _choose(work: ContentWork, partition: str, table: pa.Table) -> pa.Table:
     left = work.without.get(partition)
     if work.only is not None:
         wanted = pa.array(sorted(work.only.get(partition, ())), pa.string())

@@ -80,7 +80,7 @@ class InProcess:
             asked = [_Asked.of(metadata_table, state, query, request.time_zone) for query in chunk]
             _answer([each for each in asked if each.tree is not None], request.limit)
             for each in asked:
-                yield each.finished()
+                yield each.finish()
 
 
 @dataclass
@@ -116,7 +116,7 @@ class _Asked:
             found.tree, found.result.rows = tree, 0
         return found
 
-    def finished(self) -> QueryResult:
+    def finish(self) -> QueryResult:
         result = self.result
         if self.tree is not None and result.reason is None:
             result.result = DIFFERENT if result.rows_missing else SAME
@@ -136,8 +136,8 @@ def new_result(query: Query) -> QueryResult:
 def note_plan(result: QueryResult, found: ScanPlan) -> None:
     """Take what a plan says into a result."""
     result.file_groups, result.file_groups_read = found.total, found.kept
-    result.bytes = sum(piece.size for piece in found.snapshot.slices)
-    result.bytes_read = sum(piece.size for piece in found.slices)
+    result.bytes = sum(file_slice.size for file_slice in found.snapshot.slices)
+    result.bytes_read = sum(file_slice.size for file_slice in found.slices)
     for answer in found.answers:
         # What is merged by partition is part of the index that it is merged from.
         name = answer.index
@@ -154,13 +154,13 @@ def _answer(asked: Sequence[_Asked], limit: int) -> None:
     wanted: dict[SliceIdentity, list[_Asked]] = {}
     for each in asked:
         assert each.plan is not None
-        for piece in each.plan.snapshot.slices:
-            readers.setdefault(piece.identity, (each.plan.snapshot.reader, piece))
-            wanted.setdefault(piece.identity, []).append(each)
-    for identity, (reader, piece) in readers.items():
+        for file_slice in each.plan.snapshot.slices:
+            readers.setdefault(file_slice.identity, (each.plan.snapshot.reader, file_slice))
+            wanted.setdefault(file_slice.identity, []).append(each)
+    for identity, (reader, file_slice) in readers.items():
         present = [each for each in wanted[identity] if each.result.reason is None]
         try:
-            _answer_slice(reader, piece, present, limit)
+            _answer_slice(reader, file_slice, present, limit)
         except (TableFileError, StorageError):
             raise  # no fault of an index, and no answer either
         except (HudiIndexError, UnsupportedTableError) as error:
@@ -168,29 +168,31 @@ def _answer(asked: Sequence[_Asked], limit: int) -> None:
                 each.result.reason = f"its rows could not be read: {error}"
 
 
-def _answer_slice(reader: TableReader, piece: FileSlice, asked: Sequence[_Asked], limit: int) -> None:
+def _answer_slice(reader: TableReader, file_slice: FileSlice, asked: Sequence[_Asked], limit: int) -> None:
     columns = sorted({reader.column_of(term.text) for each in asked for term in _terms_of(each.tree)})  # type: ignore[arg-type]
-    refuting = [_is_refuted(each, piece) for each in asked]
-    for batch in reader.rows(piece, columns).batches():
+    refuting = [_is_refuted(each, file_slice) for each in asked]
+    for batch in reader.rows(file_slice, columns).batches():
         for row in batch.to_pylist():
             value_of = _value_of(row)
             for each, is_lost in zip(asked, refuting, strict=True):
                 assert each.tree is not None
                 if admits(each.tree, value_of):
-                    _count(each.result, row, piece, limit, is_lost=is_lost)
+                    _count(each.result, row, file_slice, limit, is_lost=is_lost)
 
 
-def _is_refuted(asked: _Asked, piece: FileSlice) -> bool:
+def _is_refuted(asked: _Asked, file_slice: FileSlice) -> bool:
     assert asked.plan is not None
-    return all(kept.group != piece.group for kept in asked.plan.slices)
+    return all(kept.group != file_slice.group for kept in asked.plan.slices)
 
 
-def _count(result: QueryResult, row: dict[str, Any], piece: FileSlice, limit: int, *, is_lost: bool) -> None:
+def _count(
+    result: QueryResult, row: dict[str, Any], file_slice: FileSlice, limit: int, *, is_lost: bool
+) -> None:
     result.rows = (result.rows or 0) + 1
     if is_lost:
         result.rows_missing += 1
         if len(result.missing) < limit:
-            shown = {**row, "_file_group": f"{piece.group.partition_path}/{piece.group.file_id}"}
+            shown = {**row, "_file_group": f"{file_slice.group.partition_path}/{file_slice.group.file_id}"}
             result.missing.append(json.dumps(shown, default=str, ensure_ascii=False))
 
 
@@ -201,14 +203,14 @@ def _value_of(row: dict[str, Any]) -> Callable[[Term], Any]:
 def values_by_reading(snapshot: Snapshot, subjects: Sequence[Subject], *, seed: int) -> dict[str, list[Any]]:
     """Values that are in the table, by subject, of a few slices; none where only Spark can read them."""
     chance = random.Random(seed)
-    slices = sorted(snapshot.slices, key=lambda piece: piece.group)
+    slices = sorted(snapshot.slices, key=lambda file_slice: file_slice.group)
     chosen = chance.sample(slices, min(len(slices), _SLICES_TO_SAMPLE))
     columns = {each.text: each.column for each in subjects if each.column is not None}
     found: dict[str, list[Any]] = {text: [] for text in columns}
-    for piece in chosen:
+    for file_slice in chosen:
         names = sorted({snapshot.reader.column_of(column) for column in columns.values()})
         try:
-            batch = next(iter(snapshot.reader.rows(piece, names).batches()), None)
+            batch = next(iter(snapshot.reader.rows(file_slice, names).batches()), None)
         except HudiIndexError:
             continue
         rows = batch.slice(0, _VALUES_KEPT).to_pylist() if batch is not None else []

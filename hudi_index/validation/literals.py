@@ -13,7 +13,7 @@ from typing import Any
 
 from pyarrow import types
 
-from hudi_index.predicate.sql.tokens import quoted_name
+from hudi_index.predicate.sql.tokens import quote_name
 from hudi_index.predicate.values.numbers import decimal_of
 
 __all__ = ["column_text", "hostile_values", "literal_of", "neighbours_of"]
@@ -41,7 +41,7 @@ _MOMENTS = ("1969-12-31T23:59:59.999999", "1900-01-01T00:00:00", "2262-04-12T00:
 
 def column_text(path: str) -> str:
     """A column's name, or that of a field inside (`a.b`), for a query: always quoted where it has to be."""
-    return ".".join(quoted_name(part) for part in path.split("."))
+    return ".".join(quote_name(part) for part in path.split("."))
 
 
 def literal_of(value: Any, data_type: Any) -> str | None:

@@ -47,12 +47,12 @@ def page_of(report: ValidationReport) -> str:
         _facts(report),
         _wrong_queries(report.wrong_queries),
         _entries(report),
-        _section("Skipped per query", _skipped_plot(report.queries)),
+        _section("Skipped per query", _plot_skipped(report.queries)),
         _section("Size of each index against what it refuted", _cost_plot(report.indexes)),
         _indexes(report.indexes),
         _queries(report.queries),
-        _listed("What to do", report.advice),
-        _listed("Notes", report.notes),
+        _list_texts("What to do", report.advice),
+        _list_texts("Notes", report.notes),
     ]
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -73,7 +73,7 @@ def _section(title: str, body: str) -> str:
     return f"<h2>{escape(title)}</h2>\n{body}\n" if body else ""
 
 
-def _listed(title: str, texts: Sequence[str]) -> str:
+def _list_texts(title: str, texts: Sequence[str]) -> str:
     return (
         _section(title, "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>")
         if texts
@@ -148,7 +148,7 @@ def _entries(report: ValidationReport) -> str:
     return _section("Entries that differ", _bars(bars) + faults + table)
 
 
-def _skipped_plot(queries: Sequence[QueryResult]) -> str:
+def _plot_skipped(queries: Sequence[QueryResult]) -> str:
     known = [each for each in queries if each.skipped is not None]
     bars = [
         (each.query, each.skipped or 0.0, f"{each.skipped or 0:.0%}", "--bad" if each.is_wrong else "--bar")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-__all__ = ["Query", "Subject", "given_queries", "made_queries"]
+__all__ = ["Query", "Subject", "generate_queries", "parse_queries"]
 
 PREDICATE, SQL = "predicate", "sql"
 _COMPARISONS = ("=", "=", "=", "<", "<=", ">", ">=", "!=", "<=>")
@@ -78,7 +78,7 @@ class Subject:
         return replace(self, data_type=data_type.value_type)
 
 
-def given_queries(where: Sequence[str], sql: Sequence[str]) -> list[Query]:
+def parse_queries(where: Sequence[str], sql: Sequence[str]) -> list[Query]:
     """The user's own."""
     return [
         *(Query(text, PREDICATE, is_given=True) for text in where),
@@ -86,7 +86,7 @@ def given_queries(where: Sequence[str], sql: Sequence[str]) -> list[Query]:
     ]
 
 
-def made_queries(
+def generate_queries(
     subjects: Sequence[Subject], values: Mapping[str, Sequence[Any]], *, seed: int
 ) -> Iterator[Query]:
     """Queries without end, one index after the other, every third one mixed.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from hudi_index.arguments import checked_count, checked_seconds, checked_text, checked_texts
+from hudi_index.arguments import check_count, check_list_of_texts, check_seconds, check_text
 from hudi_index.errors import InvalidOptionError
 
 __all__ = ["Request"]
@@ -40,15 +40,15 @@ class Request:
     def __post_init__(self) -> None:
         for name in ("queries", "sample"):
             if getattr(self, name) is not None:
-                self._set(name, checked_count(name, getattr(self, name)))
-        self._set("limit", checked_count("limit", self.limit))
-        self._set("seed", checked_count("seed", self.seed, least=-(2**63)))
+                self._set(name, check_count(name, getattr(self, name)))
+        self._set("limit", check_count("limit", self.limit))
+        self._set("seed", check_count("seed", self.seed, least=-(2**63)))
         if self.seconds is not None:
-            self._set("seconds", checked_seconds("seconds", self.seconds))
+            self._set("seconds", check_seconds("seconds", self.seconds))
         for name in ("where", "sql", "indexes"):
-            self._set(name, checked_texts(name, getattr(self, name)))
-        checked_text("time_zone", self.time_zone)
-        if not re.fullmatch(r"[A-Za-z_]\w*", checked_text("view", self.view), re.ASCII):
+            self._set(name, check_list_of_texts(name, getattr(self, name)))
+        check_text("time_zone", self.time_zone)
+        if not re.fullmatch(r"[A-Za-z_]\w*", check_text("view", self.view), re.ASCII):
             reason = "expected a plain name: letters, digits and '_'"
             raise InvalidOptionError(option="view", value=self.view, reason=reason)
 

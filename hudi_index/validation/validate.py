@@ -18,9 +18,9 @@ from hudi_index.lifecycle.state import IndexedState
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.table import RECORD_KEY
 from hudi_index.table.types import spark_type
-from hudi_index.validation.content import ContentPlan, blamed, compare_summaries
+from hudi_index.validation.content import ContentPlan, compare_summaries, find_indexes_at_fault
 from hudi_index.validation.quarantine import take_out_of_service
-from hudi_index.validation.queries import Query, Subject, given_queries, made_queries
+from hudi_index.validation.queries import Query, Subject, generate_queries, parse_queries
 from hudi_index.validation.report import FAILED, UNKNOWN_CAUSE, IndexResult, ValidationReport
 from hudi_index.validation.request import Request
 
@@ -92,7 +92,7 @@ def validate(storage: Storage, checks: Checks, request: Request) -> ValidationRe
             with report.phase("hudi"):
                 run.check_with_hudi()
     except CorruptError as error:
-        run.accuse_all(f"the index metadata table can't be read: {error}")
+        run.fail_all(f"the index metadata table can't be read: {error}")
     with report.phase("queries"):
         run.check_queries()
     run.conclude()
@@ -148,27 +148,28 @@ class _Validation:
         state, found = self._known_state, self._report.coverage
         found.is_checked, found.file_groups = True, len(state.snapshot.slices)
         found.covered = sum(
-            (known := state.indexed.get(piece.group)) is not None and known.identity == piece.identity
-            for piece in state.snapshot.slices
+            (known := state.indexed.get(file_slice.group)) is not None
+            and known.identity == file_slice.identity
+            for file_slice in state.snapshot.slices
         )
         found.uncovered = found.file_groups - found.covered
         found.differences += coverage_faults(state)
         if found.differences:
             self._is_coverage_wrong = True
-            self.accuse_all(f"coverage: {found.differences[0]}")
+            self.fail_all(f"coverage: {found.differences[0]}")
 
     def check_content(self) -> None:
         """Compare stored entries with the rows."""
         request, result = self._request, self._report.content
         if request.sample == 0 or not self._definitions:
             return
-        plan, found = self._compared(self._checkable())
+        plan, found = self._compare(self._checkable())
         if found.counts or found.unreadable:
             # An index that was dropped or built anew between two looks is no evidence: look again.
             self._state = IndexedState.load(self._storage, self._metadata_table, known=self._state)
             ids = {each.id for each in self._definitions}
             self._definitions = [each for each in self._known_state.ready() if each.id in ids]
-            plan, found = self._compared(self._checkable())
+            plan, found = self._compare(self._checkable())
         result.is_checked, result.sample = True, plan.sample
         result.file_groups, result.file_groups_gone = len(self._known_state.indexed), len(plan.gone)
         result.file_groups_checked = len(plan.chosen)
@@ -181,7 +182,7 @@ class _Validation:
             return self._definitions
         return [each for each in self._definitions if not each.is_functional]
 
-    def _compared(self, definitions: Sequence[IndexDefinition]) -> tuple[ContentPlan, Comparison]:
+    def _compare(self, definitions: Sequence[IndexDefinition]) -> tuple[ContentPlan, Comparison]:
         request = self._request
         gone: set[FileGroupId] = set()
         while True:
@@ -229,8 +230,8 @@ class _Validation:
         if self._definitions and request.queries != 0:
             subjects = list(chain.from_iterable(map(self._subjects_of, self._definitions)))
             values = self._checks.values_of(self._known_state, subjects, seed=request.seed)
-            made = made_queries(subjects, values, seed=request.seed)
-        given = given_queries(request.where, request.sql)
+            made = generate_queries(subjects, values, seed=request.seed)
+        given = parse_queries(request.where, request.sql)
         yield from within_budget(given, made, request, self._report)
 
     def _subjects_of(self, definition: IndexDefinition) -> list[Subject]:
@@ -253,14 +254,14 @@ class _Validation:
         assert self._state is not None
         return self._state
 
-    def accuse_all(self, evidence: str) -> None:
+    def fail_all(self, evidence: str) -> None:
         """Blame every index."""
         for each in self._definitions:
             self._blame(each, evidence)
 
     def _accuse(self, partition: str, label: str, evidence: str) -> None:
         self._is_coverage_wrong |= partition == files.PARTITION
-        for each in blamed(self._definitions, partition, label):
+        for each in find_indexes_at_fault(self._definitions, partition, label):
             self._blame(each, evidence)
 
     def _blame(self, definition: IndexDefinition, evidence: str) -> None:
@@ -350,7 +351,7 @@ def within_budget(
 def coverage_faults(state: IndexedState) -> list[str]:
     """What contradicts itself in `files`."""
     entries = state.reader.lookup(files.PARTITION, [KeyRange.all()], columns=[files.PAYLOAD])
-    known = files.indexed_slices(entries)
+    known = files.parse_indexed_slices(entries)
     named = files.entries_of(replace(each) for each in known.values()).column("key").to_pylist()
     found = []
     if sorted(map(str, named)) != sorted(map(str, entries.column("key").to_pylist())):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hudi_index.arguments import checked_count, checked_texts, checked_time_zone
+from hudi_index.arguments import check_count, check_list_of_texts, check_time_zone
 from hudi_index.cli import main
 from hudi_index.engine import IndexedTable
 from hudi_index.errors import InvalidOptionError, UnknownColumnError, UserError, WrongTypeError
@@ -231,10 +231,10 @@ def test_column_that_the_table_lacks_is_unknown_to_files_to_query(table: Indexed
     ],
 )
 def test_time_zones_of_spark_are_taken(zone: str) -> None:
-    assert checked_time_zone("time_zone", zone) == zone
+    assert check_time_zone("time_zone", zone) == zone
 
 
 def test_numbers_of_other_libraries_are_numbers() -> None:
-    assert checked_count("limit", np.int64(5)) == 5
-    assert checked_texts("only", {"a"}) == ("a",)
-    assert checked_texts("only", (each for each in "ab")) == ("a", "b")
+    assert check_count("limit", np.int64(5)) == 5
+    assert check_list_of_texts("only", {"a"}) == ("a",)
+    assert check_list_of_texts("only", (each for each in "ab")) == ("a", "b")

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_index import IndexedTable
-from hudi_index.credentials import Options, is_secret, scrubbed, split_uri, without_credentials
+from hudi_index.credentials import Options, is_secret, scrub, split_uri, without_credentials
 from hudi_index.errors import HudiIndexError, InvalidOptionError
 from hudi_index.storage import Storage
 from tests.support.tables import fabricated
@@ -79,7 +79,7 @@ def test_nothing_that_is_made_of_a_uri_shows_its_credentials(uri: str) -> None:
         texts += [str(error), repr(error), str(vars(error)), "".join(traceback.format_exception(error))]
     assert [text for text in texts if CANARY in text] == []
     # It is still there for whoever opens it.
-    assert storage.credentials.added_to(storage.uri).rstrip("/") == uri.rstrip("/")
+    assert storage.credentials.add_to(storage.uri).rstrip("/") == uri.rstrip("/")
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])
@@ -89,7 +89,7 @@ def test_copies_keep_the_way_in(copied: object) -> None:
     assert again == storage
     assert dict(again.options) == OPTIONS
     assert again.credentials.secrets() == storage.credentials.secrets()
-    assert CANARY in again.credentials.added_to(again.uri)
+    assert CANARY in again.credentials.add_to(again.uri)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_places_without_credentials_stay_as_they_are(location: str) -> None:
 def test_whatever_is_before_the_at_sign_is_taken_off(secret: str) -> None:
     clean, credentials = split_uri(f"s3://user:{secret}@bucket/t")
     assert clean == "s3://bucket/t"
-    assert credentials.added_to(clean) == f"s3://user:{secret}@bucket/t"
+    assert credentials.add_to(clean) == f"s3://user:{secret}@bucket/t"
 
 
 def test_options_show_names_only() -> None:
@@ -180,7 +180,7 @@ def test_values_with_a_password_are_secret_whatever_their_name() -> None:
 
 
 def test_scrubbed_takes_the_longest_first_and_leaves_what_is_too_short() -> None:
-    assert scrubbed("abcdef abcd a", ["abcd", "abcdef", "a", ""]) == "*** *** a"
+    assert scrub("abcdef abcd a", ["abcd", "abcdef", "a", ""]) == "*** *** a"
 
 
 class _Refusing(http.server.BaseHTTPRequestHandler):

@@ -70,7 +70,7 @@ def test_plan_follows_the_table_at_any_lag(table: Fabricated) -> None:
     table.commit(T2)
     table.base_file("eu", "a", T2, _rows([5000], "eu"))
     plan = indexed.plan("n > 1000")
-    assert [piece.group.file_id for piece in plan.slices] == ["a"]
+    assert [file_slice.group.file_id for file_slice in plan.slices] == ["a"]
     assert indexed.plan("n > 1000", as_of=T1).kept == 0  # the slices of then are those described
     report = indexed.maintain()
     assert report.file_groups_changed == 1

@@ -12,7 +12,7 @@ from hudi_index.cli import main
 from hudi_index.errors import UserError
 from hudi_index.lifecycle import LocalExecutor, create_all
 from hudi_index.metadata_table import MetadataTable
-from hudi_index.spark.job import checked_report
+from hudi_index.spark.job import check_report
 from tests.support.entries import check_indexes, definition_from, stored_entries
 from tests.support.tables import Fabricated
 
@@ -104,9 +104,9 @@ def test_command_line_takes_several_statements(
 
 
 def test_statistics_come_from_footers_and_only_the_rest_from_rows(table: IndexedTable) -> None:
-    report = checked_report(table.sql("CREATE INDEX stats ON t USING column_stats (n, region, id)"))
+    report = check_report(table.sql("CREATE INDEX stats ON t USING column_stats (n, region, id)"))
     assert report.rows_read == 0
     check_indexes(table.storage)
-    report = checked_report(table.sql("CREATE INDEX regions ON t USING bitmap (region)"))
+    report = check_report(table.sql("CREATE INDEX regions ON t USING bitmap (region)"))
     assert report.rows_read == 3 * 53
     check_indexes(table.storage)

@@ -44,7 +44,7 @@ class Trips:
 
     def groups_for(self, predicate: str) -> set[str]:
         plan = IndexedTable(self.indexed.storage).plan(predicate)
-        return {piece.group.file_id for piece in plan.slices}
+        return {file_slice.group.file_id for file_slice in plan.slices}
 
 
 @pytest.fixture

@@ -44,9 +44,11 @@ def written_changes(storage: Storage) -> dict[str, list[dict[str, Any]]]:
     folder = storage.child(MetadataTable.folder)
     view = metadata_table.view()
     return {
-        f"{name}/{shard}": [row for stat in piece.logs for row in load_log_file(folder, stat).to_pylist()]
+        f"{name}/{shard}": [
+            row for stat in file_slice.logs for row in load_log_file(folder, stat).to_pylist()
+        ]
         for name, shards in view.partitions.items()
-        for shard, piece in shards.items()
+        for shard, file_slice in shards.items()
     }
 
 

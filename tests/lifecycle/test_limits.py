@@ -66,4 +66,4 @@ def test_long_values_are_told_apart_by_digest_and_stay_in_ranges(table: IndexedT
 
 
 def _partitions(table: IndexedTable, predicate: str) -> set[str]:
-    return {piece.group.partition_path for piece in table.plan(predicate).slices}
+    return {file_slice.group.partition_path for file_slice in table.plan(predicate).slices}

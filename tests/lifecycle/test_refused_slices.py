@@ -65,7 +65,7 @@ def move_and_delete(hudi: HudiTable, moved: str = "k1", deleted: str = "k2") -> 
 def check(hudi: HudiTable, table: IndexedTable, statements: list[str]) -> None:
     """As a rebuild from nothing, all covered, pruned reads as full ones."""
     state = load_state(table.storage)
-    assert {piece.group: piece.identity for piece in state.snapshot.slices} == {
+    assert {file_slice.group: file_slice.identity for file_slice in state.snapshot.slices} == {
         group: known.identity for group, known in state.indexed.items()
     }
     copy = hudi.path.parent / "copy"

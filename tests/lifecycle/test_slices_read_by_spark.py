@@ -83,7 +83,7 @@ def create_all(path: Path, spark: SparkSession) -> IndexedTable:
 def check_against_spark(hudi: HudiTable, table: IndexedTable, options: dict[str, str]) -> None:
     """As a rebuild from nothing, everything covered, and look-ups find the file groups that Spark does."""
     state = load_state(table.storage)
-    assert {piece.group: piece.identity for piece in state.snapshot.slices} == {
+    assert {file_slice.group: file_slice.identity for file_slice in state.snapshot.slices} == {
         group: known.identity for group, known in state.indexed.items()
     }
     copy = hudi.path.parent / "copy"
@@ -112,7 +112,7 @@ def check_against_spark(hudi: HudiTable, table: IndexedTable, options: dict[str,
         answers = rows.selectExpr("id", f"({predicate}) AS is_found").collect()
         found = {homes[row["id"]] for row in answers if row["is_found"]}
         plan = table.plan(predicate)
-        kept = {(piece.group.partition_path, piece.group.file_id) for piece in plan.slices}
+        kept = {(file_slice.group.partition_path, file_slice.group.file_id) for file_slice in plan.slices}
         assert found <= kept, predicate
         read_less += len(counts) - len(kept)
         if predicate.startswith(("name", "id")):
@@ -155,7 +155,7 @@ def test_indexes_over_logs_that_only_hudi_can_merge(
         table.maintain()
     assert table.maintain(spark=spark).file_groups_changed > 0
     state = load_state(table.storage)
-    readers = {state.snapshot.slice_reader_of(piece).reader for piece in state.snapshot.slices}
+    readers = {state.snapshot.slice_reader_of(file_slice).reader for file_slice in state.snapshot.slices}
     assert SliceReader.SPARK in readers
     hudi.compact()
     hudi.upsert([row for row in odd_rows(range(30), ts=4, salt=7) if row["region"] == "zürich"])

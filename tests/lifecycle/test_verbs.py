@@ -20,7 +20,7 @@ from hudi_index.errors import (
 )
 from hudi_index.lifecycle import LocalExecutor, create
 from hudi_index.metadata_table import MetadataTable
-from hudi_index.spark.job import checked_report
+from hudi_index.spark.job import check_report
 from tests.parity.tables import COW, MOR, HudiTable, hostile_rows
 from tests.support.entries import check_indexes, definition_from, stored_entries
 
@@ -59,7 +59,7 @@ def table(hudi: HudiTable) -> IndexedTable:
 def test_create_reports_what_it_did_and_makes_the_index_ready(
     table: IndexedTable, spark: SparkSession
 ) -> None:
-    report = checked_report(table.sql("CREATE INDEX by_name ON t (name)", spark=spark))
+    report = check_report(table.sql("CREATE INDEX by_name ON t (name)", spark=spark))
     assert report.verb == "create"
     assert report.indexes == ["by_name"]
     assert report.file_groups == report.file_groups_changed == 3
@@ -124,7 +124,7 @@ def test_create_of_a_taken_name_or_unknown_column_is_refused_and_leaves_nothing(
     table.sql("CREATE INDEX by_name ON t (name)")
     with pytest.raises(IndexExistsError, match="by_name"):
         table.sql("CREATE INDEX BY_NAME ON t (n)")
-    report = checked_report(table.sql("CREATE INDEX IF NOT EXISTS by_name ON t (n)"))
+    report = check_report(table.sql("CREATE INDEX IF NOT EXISTS by_name ON t (n)"))
     assert report.notes == ["index by_name exists already"]
     with pytest.raises(UnknownColumnError, match="did you mean name"):
         table.sql("CREATE INDEX other ON t (nmae)")
@@ -197,12 +197,12 @@ def test_drop_takes_away_entries_and_definition_but_not_those_of_others(table: I
     table.sql("CREATE INDEX more_stats ON t USING column_stats (n, name)")
     table.drop("by_name")
     assert "secondary_index_by_name" not in stored_entries(table.storage)
-    report = checked_report(table.sql("DROP INDEX stats"))
+    report = check_report(table.sql("DROP INDEX stats"))
     # Only `ratio`, in three file groups and in as many partitions; n belongs to the other index as well.
     assert report.entries_removed == 6
     check_indexes(table.storage)
     assert [each.name for each in table.indexes()] == ["more_stats"]
-    assert checked_report(table.sql("DROP INDEX IF EXISTS stats ON t")).notes == ["no index stats"]
+    assert check_report(table.sql("DROP INDEX IF EXISTS stats ON t")).notes == ["no index stats"]
     with pytest.raises(NoSuchIndexError):
         table.drop("stats")
 
@@ -270,7 +270,9 @@ def test_drop_of_one_of_two_that_share_a_partition_reports_what_it_wrote(table: 
     report = table.drop("a")
     assert report.entries_removed > 0
     logs = [
-        stat for piece in MetadataTable.of(table.storage).view().slices("column_stats") for stat in piece.logs
+        stat
+        for file_slice in MetadataTable.of(table.storage).view().slices("column_stats")
+        for stat in file_slice.logs
     ]
     assert 0 < sum(stat.size for stat in logs) <= report.bytes_written
     check_indexes(table.storage)

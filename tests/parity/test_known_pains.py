@@ -272,7 +272,7 @@ def test_cases_rest_on_what_they_say(people: HudiTable) -> None:
     """A12 on an index without logs, A10 and A11 on the kind of index that went wrong in Hudi."""
     table = IndexedTable.open(people.path)
     view = MetadataTable.of(table.storage).reader().view
-    assert not any(piece.log_bytes for piece in view.slices("secondary_index_by_name"))
+    assert not any(file_slice.log_bytes for file_slice in view.slices("secondary_index_by_name"))
     for where, index in (
         ("name IS NULL", "by_name"),
         ("lower(name) = 'alice'", "lower_name"),

@@ -39,7 +39,7 @@ ARCHIVED = {
 def _each_file_is_missed(table: HudiTable) -> int:
     """Take each file of each slice away in turn; returns how many there were."""
     before: Snapshot = snapshot_of(table)
-    paths = [path for piece in before.slices for path in piece.paths]
+    paths = [path for file_slice in before.slices for path in file_slice.paths]
     for path in paths:
         file, aside = table.path / path, table.path.parent / "aside"
         file.rename(aside)
@@ -47,8 +47,8 @@ def _each_file_is_missed(table: HudiTable) -> int:
             snapshot_of(table)
         assert found.value.path == file.as_uri()
         aside.rename(file)
-    assert [piece.identity for piece in snapshot_of(table).slices] == [
-        piece.identity for piece in before.slices
+    assert [file_slice.identity for file_slice in snapshot_of(table).slices] == [
+        file_slice.identity for file_slice in before.slices
     ]
     return len(paths)
 

@@ -506,7 +506,7 @@ def test_exists_is_true_for_the_same_arrays_by_either_setting(
 )
 def test_gate_lets_patterns_pass(table: Table, text: str) -> None:
     frame = table[0]
-    assert gate.filtered(frame, text).count() == frame.where(text).count()
+    assert gate.filter_rows(frame, text).count() == frame.where(text).count()
     query = f"SELECT count(*) AS n FROM v WHERE {text}"
     assert gate.query(frame, query, view="v").collect()[0].n == frame.where(text).count()
 

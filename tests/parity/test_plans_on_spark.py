@@ -142,7 +142,7 @@ def _check(hudi: HudiTable, table: IndexedTable, predicates: list[str], as_of: s
     kept = total = 0
     for predicate, wanted in zip(predicates, _matching_groups(hudi, predicates, as_of), strict=True):
         plan = table.plan(predicate, as_of=as_of)
-        found = {piece.group.file_id for piece in plan.slices}
+        found = {file_slice.group.file_id for file_slice in plan.slices}
         assert wanted <= found, f"{predicate}\n{plan.explain()}"
         kept, total = kept + plan.kept, total + plan.total
     return 1 - kept / total
@@ -167,7 +167,9 @@ def _check_exact(hudi: HudiTable, table: IndexedTable) -> None:
     ]
     for predicate, wanted in zip(exact, _matching_groups(hudi, exact), strict=True):
         plan = table.plan(predicate)
-        assert {piece.group.file_id for piece in plan.slices} == wanted, f"{predicate}\n{plan.explain()}"
+        assert {file_slice.group.file_id for file_slice in plan.slices} == wanted, (
+            f"{predicate}\n{plan.explain()}"
+        )
 
 
 def test_plan_explains_what_each_index_said_and_skips_what_it_cannot_use(

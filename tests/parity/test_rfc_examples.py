@@ -98,7 +98,7 @@ def test_rfc_63_evolved_partitioning_is_skipped_by_ranges_wherever_files_lie(tmp
         ),
         ("region = '2' AND n > 20221012", lambda row: row["region"] == "2" and row["n"] > 20221012, ["f11"]),
     ):
-        assert sorted(piece.group.file_id for piece in indexed.plan(where).slices) == kept
+        assert sorted(file_slice.group.file_id for file_slice in indexed.plan(where).slices) == kept
         wanted = sorted(row["id"] for row in every if passes(row))
         assert wanted
         assert sorted(indexed.scan(where, ["id"]).read_all().column("id").to_pylist()) == wanted  # type: ignore[type-var]  # no null among them

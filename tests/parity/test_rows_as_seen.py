@@ -42,8 +42,8 @@ def hudi(written: HudiTable, tmp_path: Path) -> HudiTable:
 def names_of(snapshot: Snapshot) -> list[dict[str, Any]]:
     """The rows of all slices, some columns of them."""
     found: list[dict[str, Any]] = []
-    for piece in snapshot.slices:
-        batches = list(snapshot.reader.rows(piece, ["id", "ts", "name"]).batches())
+    for file_slice in snapshot.slices:
+        batches = list(snapshot.reader.rows(file_slice, ["id", "ts", "name"]).batches())
         found += pa.Table.from_batches(batches).to_pylist()
     return found
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
 
-from airflow_hudi_index.arguments import checked_names, checked_number, checked_truth
+from airflow_hudi_index.arguments import check_names, check_number, check_truth
 from airflow_hudi_index.operators import HudiCompactIndexesOperator, HudiMaintainIndexesOperator
 from airflow_hudi_index.sensors import HudiCommitSensor, HudiIndexFreshSensor
 from airflow_hudi_index.settings import poll_interval, task_folder
@@ -55,11 +55,11 @@ def test_counts(wrong: Any) -> None:
 
 
 def test_values_that_can_be() -> None:
-    assert checked_number("x", None) is None
-    assert checked_number("x", 0.0) == 0.0
-    assert checked_number("x", timedelta(seconds=3)) == timedelta(seconds=3)
-    assert checked_names("x", ("a",), ("a", "b")) == ("a",)
-    assert [checked_truth("x", each) for each in (True, "True", "yes", "0", "", None)] == [
+    assert check_number("x", None) is None
+    assert check_number("x", 0.0) == 0.0
+    assert check_number("x", timedelta(seconds=3)) == timedelta(seconds=3)
+    assert check_names("x", ("a",), ("a", "b")) == ("a",)
+    assert [check_truth("x", each) for each in (True, "True", "yes", "0", "", None)] == [
         *[True] * 3,
         *[False] * 3,
     ]

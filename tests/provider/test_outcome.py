@@ -15,7 +15,7 @@ from airflow_hudi_index.outcome import (
     JobCrashedError,
     JobRefusedError,
     JobValidationFailedError,
-    checked_report,
+    check_report,
     summary_of,
 )
 from hudi_index import IndexedTable, errors
@@ -69,7 +69,7 @@ def failure(kind: str, exit_code: int) -> dict[str, Any]:
 )
 def test_failures(report: dict[str, Any] | None, code: int | None, meaning: type, is_retried: bool) -> None:
     with pytest.raises(meaning) as raised:
-        checked_report(report, code, log="last words")
+        check_report(report, code, log="last words")
     assert isinstance(raised.value, AirflowFailException) is not is_retried
     assert ("/t: why" if report and "error" in report else "last words" if report is None else "/t") in str(
         raised.value
@@ -78,7 +78,7 @@ def test_failures(report: dict[str, Any] | None, code: int | None, meaning: type
 
 def test_evidence_is_in_the_message() -> None:
     with pytest.raises(JobValidationFailedError) as raised:
-        checked_report(WRONG, 3)
+        check_report(WRONG, 3)
     for part in ("n = 5", "1 rows missing", "(5, x)", "by_n is invalid now", "REBUILD INDEX by_n"):
         assert part in str(raised.value)
 
@@ -103,12 +103,12 @@ def test_summary_is_one_line() -> None:
 
 def test_success_is_the_report() -> None:
     report = {"verb": "maintain", "exit_code": 0}
-    assert checked_report(report, None) == report
+    assert check_report(report, None) == report
 
 
 def test_a_report_without_exit_code_is_of_another_version() -> None:
     with pytest.raises(JobCrashedError, match=r"/t: why; the report has no exit code.* install the same"):
-        checked_report({"error": "why", "kind": "NoSuchTableError", "table": "/t"}, None)
+        check_report({"error": "why", "kind": "NoSuchTableError", "table": "/t"}, None)
 
 
 MEANINGS = {1: JobCrashedError, 2: JobRefusedError, 3: JobValidationFailedError, 4: JobConflictError}
@@ -137,7 +137,7 @@ def test_every_error_of_a_job_keeps_its_meaning(
     assert printed == json.loads(place.read_text(encoding="utf-8"))
     # Under spark-submit the report is all that is known.
     with pytest.raises(MEANINGS[kind.exit_code], match="why"):
-        checked_report(printed, None)
+        check_report(printed, None)
 
 
 @pytest.mark.parametrize(

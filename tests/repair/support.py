@@ -66,7 +66,7 @@ class Trips:
 
     def groups_for(self, predicate: str) -> set[str]:
         """The file groups that a plan of another process reads."""
-        return {piece.group.file_id for piece in IndexedTable(self.storage).plan(predicate).slices}
+        return {file_slice.group.file_id for file_slice in IndexedTable(self.storage).plan(predicate).slices}
 
 
 def wide_table(path: Path) -> Path:

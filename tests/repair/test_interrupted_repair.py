@@ -64,7 +64,7 @@ def _check_crashes(damage: str, indexed: Trips, tmp_path: Path, sample: Callable
 def _repair_after_lease(trips: Trips) -> RepairReport:
     """As another process on this host would: the one that had the lease is gone."""
     patch = pytest.MonkeyPatch()
-    patch.setattr("hudi_index.metadata_table.decisions.Owner.is_gone", lambda _: True)
+    patch.setattr("hudi_index.metadata_table.decisions.WriterId.is_gone", lambda _: True)
     try:
         return trips.table.repair()
     finally:
@@ -129,12 +129,14 @@ def test_only_the_damaged_partition_is_built_anew(indexed: Trips, tmp_path: Path
     trips = indexed.copied(tmp_path / "t")
     trips.table.maintain()
     view = MetadataTable.of(trips.storage).view()
-    kept = [file.path for piece in view.slices("secondary_index_by_n") for file in piece.files]
+    kept = [file.path for file_slice in view.slices("secondary_index_by_n") for file in file_slice.files]
     DAMAGES["entries deleted"](trips)
     report = trips.table.repair()
     assert (report.rebuilt, report.kept) == (["st"], ["by_n"])
     view = MetadataTable.of(trips.storage).view()
-    assert [file.path for piece in view.slices("secondary_index_by_n") for file in piece.files] == kept
+    assert [
+        file.path for file_slice in view.slices("secondary_index_by_n") for file in file_slice.files
+    ] == kept
 
 
 @pytest.mark.parametrize("state", [IndexState.BUILDING, IndexState.DROPPING, IndexState.INVALID])

@@ -29,7 +29,9 @@ def _ledger(trips: Trips) -> list[Path]:
 
 def _data(trips: Trips, partition: str) -> list[Path]:
     view = MetadataTable.of(trips.storage).view()
-    return [trips.metadata_table / file.path for piece in view.slices(partition) for file in piece.files]
+    return [
+        trips.metadata_table / file.path for file_slice in view.slices(partition) for file in file_slice.files
+    ]
 
 
 def _swap(one: Path, other: Path) -> None:

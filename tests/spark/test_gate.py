@@ -85,7 +85,7 @@ def _bypassed(frame: DataFrame, text: str, *, in_query: bool) -> None:
     if in_query:
         found.query(frame, "t")
     else:
-        found.filtered(frame)
+        found.filter_rows(frame)
 
 
 @pytest.mark.parametrize("in_query", [True, False], ids=["queries", "conditions"])
@@ -136,22 +136,22 @@ def test_what_spark_finds_behind_a_name_is_refused(frame: DataFrame, text: str) 
 
 def test_hidden_columns_are_refused(frame: DataFrame) -> None:
     with pytest.raises(RefusedTextError, match="tells of files"):
-        gate.filtered(frame, "_metadata.file_path LIKE '%'")
+        gate.filter_rows(frame, "_metadata.file_path LIKE '%'")
 
 
 def test_functions_in_the_place_of_built_in_ones_are_refused(frame: DataFrame) -> None:
     other = frame.sparkSession.newSession()
     rows = other.createDataFrame([("a", 1)], "name string, n int")
-    gate.filtered(rows, "upper(name) = 'A'")
+    gate.filter_rows(rows, "upper(name) = 'A'")
     other.udf.register("upper", lambda text: text)
     for check in (
-        lambda: gate.filtered(rows, "upper(name) = 'A'"),
+        lambda: gate.filter_rows(rows, "upper(name) = 'A'"),
         lambda: gate.query(rows, "SELECT count(*) FROM t WHERE length(upper(name)) = 1", view="t"),
     ):
         with pytest.raises(RefusedTextError, match="PythonUDF"):
             check()
-    gate.filtered(rows, "lower(name) = 'a'")
-    gate.filtered(frame, "upper(name) = 'A'")
+    gate.filter_rows(rows, "lower(name) = 'a'")
+    gate.filter_rows(frame, "upper(name) = 'A'")
 
 
 def test_own_functions_of_the_session_are_refused(frame: DataFrame) -> None:
@@ -181,12 +181,12 @@ def test_nesting_that_only_spark_finds_too_deep_is_refused(frame: DataFrame) -> 
     text = "(" * 1_000 + "n = 1" + ")" * 1_000
     check_condition(text)
     with pytest.raises(RefusedTextError, match="nested too deeply"):
-        gate.filtered(frame, text)
+        gate.filter_rows(frame, text)
 
 
 def test_harmless_texts_pass(frame: DataFrame) -> None:
     for text in HARMLESS_CONDITIONS:
-        assert gate.filtered(frame, text).columns == frame.columns
+        assert gate.filter_rows(frame, text).columns == frame.columns
         value = frame.select(gate.expression(frame.sparkSession, text).alias("value"))
         gate.check_expression(frame, text, value)
     for text in HARMLESS_QUERIES:

@@ -43,12 +43,12 @@ def test_job_starts_no_session_for_little_or_nothing(
     assert run(lambda table, spark: table.maintain(spark=spark))["file_groups_changed"] == 0
     assert run(lambda table, spark: table.compact(force=True, spark=spark))["entries_added"] == 15
     statement = "CREATE INDEX odd ON t (n % 2)"
-    failed = run(lambda table, spark: job.checked_report(table.sql(statement, spark=spark)))
+    failed = run(lambda table, spark: job.check_report(table.sql(statement, spark=spark)))
     assert (failed["code"], failed["kind"]) == (1, "StartedError")
     # More than is small: as much as one file has.
     monkeypatch.setattr(small_work, "MOST_BYTES", 100)
     statement = "CREATE INDEX r ON t (region)"
-    assert run(lambda table, spark: job.checked_report(table.sql(statement, spark=spark)))["code"] == 1
+    assert run(lambda table, spark: job.check_report(table.sql(statement, spark=spark)))["code"] == 1
     assert [each.name for each in IndexedTable.open(files.path).indexes() if each.state == "ready"] == [
         "by_n"
     ]

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from hudi_index.errors import SliceChangedError
 from hudi_index.spark.build.slices import _find_slices
-from hudi_index.spark.read.file_index import ListedSlice, unplanned_index
+from hudi_index.spark.read.file_index import ListedSlice, make_unplanned_index
 from hudi_index.spark.read.indexed import relation_of, rows_over
 from hudi_index.storage import Storage
 from hudi_index.table import FileGroupId, FileSlice, Snapshot
@@ -71,7 +71,7 @@ def test_listing_is_the_snapshot_and_restricts_what_is_read(spark: SparkSession,
     slices = Snapshot.load(storage).slices
     frame = hudi.read()
     relation = relation_of(frame, storage)
-    index = unplanned_index(spark.sparkContext._gateway, relation.location())
+    index = make_unplanned_index(spark.sparkContext._gateway, relation.location())
 
     found = [ListedSlice.of(each) for each in json.loads(index.listing())]
 

@@ -70,7 +70,7 @@ def compact_beside_maintain(changes: dict[str, Change], *, compaction_first: boo
             transaction.commit()
             return
         compaction, slices = begun
-        compaction.add([compact_slice(compaction.writer, piece) for piece in slices])
+        compaction.add([compact_slice(compaction.writer, shard_slice) for shard_slice in slices])
         for one in (transaction, compaction) if compaction_first else (compaction, transaction):
             one.commit()
 

@@ -15,7 +15,7 @@ from hudi import HudiTableBuilder
 from hudi_index.entries.keys import shard_of
 from hudi_index.metadata_table.commit import Transaction
 from hudi_index.metadata_table.layout import parse_data_file
-from hudi_index.metadata_table.ledger import Owner
+from hudi_index.metadata_table.ledger import WriterId
 from hudi_index.metadata_table.table import MetadataTable, Settings
 from hudi_index.storage import Storage
 from tests.support.storage import CrashingStorage, dying_at, points_counted
@@ -41,7 +41,7 @@ class Clock:
 def open_table(path: Path, clock: Clock, *, owner: str = "one", crashing: bool = False) -> MetadataTable:
     kind = CrashingStorage if crashing else Storage
     # Another host: whether its process lives can't be asked, so only the lease counts.
-    who = Owner(owner, "elsewhere", 1, "")
+    who = WriterId(owner, "elsewhere", 1, "")
     return MetadataTable(kind.open(path), SETTINGS, clock=clock, owner=who, renews_lease=False)
 
 

@@ -30,7 +30,7 @@ def prepared(tmp_path: Path) -> tuple[Path, Clock, Content]:
 
 def _committed_files(path: Path, clock: Clock) -> list[Path]:
     view = open_table(path, clock).view()
-    data = [path / file.path for piece in view.slices("record_index") for file in piece.files]
+    data = [path / file.path for shard_slice in view.slices("record_index") for file in shard_slice.files]
     return data + [path / commit.instant.path for commit in view.commits]
 
 

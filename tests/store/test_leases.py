@@ -11,7 +11,7 @@ import pytest
 from hudi_index.errors import CommitConflictError, LeaseHeldError, UserError
 from hudi_index.metadata_table import decisions
 from hudi_index.metadata_table import ledger as ledger_module
-from hudi_index.metadata_table.ledger import Owner
+from hudi_index.metadata_table.ledger import WriterId
 from hudi_index.metadata_table.table import MetadataTable, Settings
 from hudi_index.storage import Storage
 from tests.store import operations
@@ -91,7 +91,7 @@ def test_renewed_lease_keeps_others_out(path: Path, clock: Clock) -> None:
 
 
 def test_lease_of_a_process_that_is_gone_is_free_at_once(path: Path, clock: Clock) -> None:
-    dead = Owner("ann", decisions._host(), 2**22 + 1, "12345")
+    dead = WriterId("ann", decisions._host(), 2**22 + 1, "12345")
     MetadataTable(Storage.open(path), SETTINGS, clock=clock, owner=dead, renews_lease=False).begin()
     with open_table(path, clock, owner="bob").begin() as transaction:
         instant = transaction.commit()
@@ -160,11 +160,11 @@ def _times(instant: object) -> tuple[str, str]:
 
 def test_lease_is_renewed_in_the_background(path: Path) -> None:
     settings = Settings(lease=timedelta(seconds=2))
-    table = MetadataTable(Storage.open(path), settings, owner=Owner("ann", "elsewhere", 1, ""))
+    table = MetadataTable(Storage.open(path), settings, owner=WriterId("ann", "elsewhere", 1, ""))
     with table.begin() as transaction:
         time.sleep(3)
         with pytest.raises(LeaseHeldError):
-            MetadataTable(Storage.open(path), settings, owner=Owner("bob", "elsewhere", 1, "")).begin()
+            MetadataTable(Storage.open(path), settings, owner=WriterId("bob", "elsewhere", 1, "")).begin()
         transaction.commit()
 
 
@@ -188,15 +188,15 @@ def test_writer_that_slept_while_the_ledger_forgot_is_told_it_lost(
     slow = open_table(path, clock, owner="slow")
     transaction = slow.begin()
     write_changes(transaction, {"files": Change({"a$1": "slow"})})
-    stale = slow._ledger._settled_head()
+    stale = slow._ledger._settle_head()
     clock.advance(days=2)
     for _ in range(4):
         operations.maintain({"files": Change({"a$1": "fast"})})(path, clock)
         clock.advance(days=2)
     # It reads the head it saw long ago, and so creates a decision with a number that was forgotten.
     heads = iter([stale])
-    real = slow._ledger._settled_head
-    monkeypatch.setattr(slow._ledger, "_settled_head", lambda: next(heads, None) or real())
+    real = slow._ledger._settle_head
+    monkeypatch.setattr(slow._ledger, "_settle_head", lambda: next(heads, None) or real())
     with pytest.raises(CommitConflictError):
         slow._ledger.commit(transaction.grant, lambda _: b"")
     assert agreed(path, clock) == {"files": {"a$1": "fast"}}

@@ -137,11 +137,11 @@ def test_lookup_within_one_value_reads_only_its_shard_and_row_groups(
     wanted = [KeyRange.prefix("ab$000")]
     assert _as_dict(reader.lookup("record_index", wanted, within="ab"))
     shard = shard_of("ab", SHARDS)
-    piece = table.view().partitions["record_index"][shard]
-    assert set(opened) == {file.path for file in piece.files}
+    shard_slice = table.view().partitions["record_index"][shard]
+    assert set(opened) == {file.path for file in shard_slice.files}
     # The footer and at most two row groups of the base file; then everything is remembered.
-    assert piece.base is not None
-    assert opened.count(piece.base.path) <= 3
+    assert shard_slice.base is not None
+    assert opened.count(shard_slice.base.path) <= 3
     before = len(opened)
     assert _as_dict(reader.lookup("record_index", wanted, within="ab"))
     assert len(opened) == before

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from hudi_index.errors import ConflictError
 from hudi_index.metadata_table.compaction import compact_slice
-from hudi_index.metadata_table.ledger import Owner
+from hudi_index.metadata_table.ledger import WriterId
 from hudi_index.metadata_table.table import MetadataTable, Settings
 from hudi_index.storage import Storage
 from tests.store.support import by_hudi_rs, entries_of
@@ -26,7 +26,7 @@ def _open(path: str, name: str, lease: timedelta = timedelta(milliseconds=40)) -
     # Leases that are shorter than some commits, so that writers are fenced while they write.
     settings = Settings(lease=lease, retention=timedelta(seconds=2))
     return MetadataTable(
-        Storage.open(path), settings, owner=Owner(name, "elsewhere", 1, ""), renews_lease=False
+        Storage.open(path), settings, owner=WriterId(name, "elsewhere", 1, ""), renews_lease=False
     )
 
 
@@ -62,7 +62,7 @@ def _compact(path: str, report: str) -> None:
             if begun:
                 compaction, slices = begun
                 with compaction:
-                    compaction.add([compact_slice(compaction.writer, piece) for piece in slices])
+                    compaction.add([compact_slice(compaction.writer, shard_slice) for shard_slice in slices])
                     compaction.commit()
                 done += 1
             table.clean()

@@ -64,10 +64,10 @@ def table(tmp_path: Path) -> MetadataTable:
 def test_rfc77_example_merges_as_the_rfc_says(table: MetadataTable, tmp_path: Path, compacted: bool) -> None:
     if compacted:
         assert table.compact(force=True)
-        (piece,) = table.view().slices(PARTITION)
-        assert not piece.logs
-        assert piece.base is not None
-        assert piece.base.entries == len(MERGED)
+        (shard_slice,) = table.view().slices(PARTITION)
+        assert not shard_slice.logs
+        assert shard_slice.base is not None
+        assert shard_slice.base.entries == len(MERGED)
     reader = table.reader()
     assert reader.scan(PARTITION).read_all().column("key").to_pylist() == _keys(MERGED)
     assert sorted(by_hudi_rs(tmp_path / "mdt")[PARTITION]) == _keys(MERGED)

@@ -89,7 +89,7 @@ def test_partition_dropped_while_it_is_compacted_stays_dropped(path: Path, clock
     assert begun
     compaction, slices = begun
     operations.drop_partition("files")(path, clock)
-    compaction.add([compact_slice(compaction.writer, piece) for piece in slices])
+    compaction.add([compact_slice(compaction.writer, shard_slice) for shard_slice in slices])
     compaction.commit()
     assert set(agreed(path, clock)) == {"record_index"}
     clock.advance(hours=2)

@@ -61,11 +61,11 @@ def fresh_entries(storage: Storage) -> Entries:
     found: Entries = {}
     for kind in state.kinds(each for each in state.ready() if not each.is_functional):
         entries = found.setdefault(kind.partition, {})
-        for piece in state.snapshot.slices:
-            number = state.indexed[piece.group].number
-            builder = kind.builder(SliceContext(piece.group, number))
+        for file_slice in state.snapshot.slices:
+            number = state.indexed[file_slice.group].number
+            builder = kind.builder(SliceContext(file_slice.group, number))
             tables: list[pa.Table] = []
-            for batch in state.snapshot.reader.rows(piece, kind.columns).batches():
+            for batch in state.snapshot.reader.rows(file_slice, kind.columns).batches():
                 tables.extend(builder.add(batch))
             tables.extend(builder.finish())
             for table in tables:
@@ -88,11 +88,11 @@ def _by_key(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 def check_indexes(storage: Storage) -> None:
     """Everything is covered, and stored entries are what a rebuild would make."""
     state = load_state(storage)
-    assert {piece.group: piece.identity for piece in state.snapshot.slices} == {
+    assert {file_slice.group: file_slice.identity for file_slice in state.snapshot.slices} == {
         group: known.identity for group, known in state.indexed.items()
     }
-    for piece in state.snapshot.slices:
-        assert state.indexed[piece.group].row_count == state.snapshot.reader.row_count(piece)
+    for file_slice in state.snapshot.slices:
+        assert state.indexed[file_slice.group].row_count == state.snapshot.reader.row_count(file_slice)
     stored = stored_entries(storage)
     over_columns = {name: entries for name, entries in stored.items() if not name.startswith("func_index_")}
     assert over_columns == fresh_entries(storage)

@@ -27,11 +27,11 @@ def rewritten(partition: str, change: Callable[[Entries], None]) -> Callable[[In
     def damage(table: IndexedTable) -> None:
         metadata_table = MetadataTable.of(table.storage)
         with metadata_table.begin() as transaction:
-            for piece in metadata_table.view().slices(partition):
+            for file_slice in metadata_table.view().slices(partition):
                 before = {
                     row[KEY]: row
                     for row in metadata_table.reader()
-                    .scan(partition, shard=piece.shard)
+                    .scan(partition, shard=file_slice.shard)
                     .read_all()
                     .to_pylist()
                 }
@@ -44,7 +44,7 @@ def rewritten(partition: str, change: Callable[[Entries], None]) -> Callable[[In
                     transaction.add(
                         [
                             transaction.writer.write_log(
-                                partition, piece.shard, upserts=entries, deletes=deletes
+                                partition, file_slice.shard, upserts=entries, deletes=deletes
                             )
                         ]
                     )
@@ -158,12 +158,14 @@ def damaged_file(partition: str, *, log: bool, cut: int | None) -> Callable[[Ind
             rewritten(partition, lambda entries: entries.update())(table)
             metadata_table = MetadataTable.of(table.storage)
             with metadata_table.begin() as transaction:
-                piece = metadata_table.view().slices(partition)[0]
-                rows = metadata_table.reader().scan(partition, shard=piece.shard).read_all()
-                transaction.add([transaction.writer.write_log(partition, piece.shard, upserts=rows)])
+                file_slice = metadata_table.view().slices(partition)[0]
+                rows = metadata_table.reader().scan(partition, shard=file_slice.shard).read_all()
+                transaction.add([transaction.writer.write_log(partition, file_slice.shard, upserts=rows)])
                 transaction.commit()
         view = MetadataTable.of(table.storage).view()
-        files = [file for piece in view.slices(partition) for file in piece.files if file.is_log == log]
+        files = [
+            file for file_slice in view.slices(partition) for file in file_slice.files if file.is_log == log
+        ]
         path = _local(table) / MetadataTable.folder / files[0].path
         if cut is None:
             path.unlink()

@@ -64,7 +64,7 @@ def test_healthy_and_corrupt_indexes_on_spark(hudi: HudiTable, spark: SparkSessi
     counts = {}
     for name in ("by_name", "stats"):
         readings = Readings(spark, table.storage)
-        pruned, planner = readings.pruned([name])
+        pruned, planner = readings.prune([name])
         counts[name] = pruned.where("name = 'ascii'").count(), readings.full.where("name = 'ascii'").count()
         assert planner.last is not None
         assert planner.last.plan is not None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
-from hudi_index.predicate.binding import bound_calls
+from hudi_index.predicate.binding import bind_calls
 from hudi_index.predicate.catalyst.calls import CALLS, inner_call
 from hudi_index.predicate.catalyst.literals import constant_of, literal_of, text_of
 from hudi_index.predicate.catalyst.meaning import key_of
@@ -122,7 +122,7 @@ class CatalystReader:
 
     def condition(self, node: Node) -> Expression:
         """A tree of type boolean."""
-        if found := self._indexed(node):
+        if found := self._find_indexed(node):
             return BooleanTerm(found) if found.type == types.BOOLEAN else _unknown(node, "it is no condition")
         name, arguments = node.get("class"), node.get("args", ())
         if name in ("And", "Or"):
@@ -255,19 +255,19 @@ class CatalystReader:
         calls: list[Call] = []
         inner = node
         while True:
-            if found := self._indexed(inner):
-                return bound_calls(found.term, found.type, calls, _text_if(node, calls))
+            if found := self._find_indexed(inner):
+                return bind_calls(found.term, found.type, calls, _text_if(node, calls))
             if "literal" in inner and not calls:
                 return literal_of(inner)
             if "column" in inner:
                 column = self._column(inner)
                 if isinstance(column, Unknown):
                     return column
-                return bound_calls(column.term, column.type, calls, _text_if(node, calls))
+                return bind_calls(column.term, column.type, calls, _text_if(node, calls))
             if inner.get("variable") in self.variables:
                 own = self.variables[inner["variable"]]
                 calls += [Call.cast(kind) for kind in reversed(own.casts)]
-                return bound_calls(own.term, own.type, calls, _text_if(node, calls))
+                return bind_calls(own.term, own.type, calls, _text_if(node, calls))
             step = self._call(inner)
             if isinstance(step, Unknown):
                 return step
@@ -282,7 +282,7 @@ class CatalystReader:
             return _unknown(node, self._reason_against_functions)
         return found
 
-    def _indexed(self, node: Node) -> BoundTerm | None:
+    def _find_indexed(self, node: Node) -> BoundTerm | None:
         if node.get("class") not in self._classes:
             return None
         return self.expressions.get(key_of(node))

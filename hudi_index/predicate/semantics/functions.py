@@ -28,8 +28,8 @@ from hudi_index.predicate.semantics.time_functions import (
     from_epoch,
     in_zone,
     local_of,
-    printed_above,
     rising,
+    texts_above,
     undecided,
 )
 from hudi_index.predicate.values import types
@@ -71,7 +71,7 @@ def _cast(call: Call, source: SqlType, zone: SessionZone) -> Step | NoStep:
     if source == types.TIMESTAMP and target == types.LONG:
         return rising(source, target, lambda value: (value - EPOCH) // timedelta(seconds=1))
     if source == types.DATE and target == types.STRING:
-        return rising(source, target, date.isoformat, above=printed_above(""))
+        return rising(source, target, date.isoformat, above=texts_above(""))
     cast = rising_cast(source, [target], zone)
     if cast is None or line_of(source) is None:
         return NoStep(f"a cast from {source} to {target} may fall, or make null of values")
@@ -110,7 +110,7 @@ def _prefix(call: Call, source: SqlType, _: SessionZone) -> Step | NoStep:
     return Prefix(numbers[-1])
 
 
-def _rounded(call: Call, source: SqlType, _: SessionZone) -> Step | NoStep:
+def _round(call: Call, source: SqlType, _: SessionZone) -> Step | NoStep:
     line = line_of(source)
     if line is None or call.before or call.after or not source.is_numeric:
         return undecided(call, source)
@@ -144,9 +144,9 @@ FUNCTIONS: dict[str, Maker] = {
     "SUBSTRING": _prefix,
     "SUBSTR": _prefix,
     "LEFT": _prefix,
-    "FLOOR": _rounded,
-    "CEIL": _rounded,
-    "CEILING": _rounded,
+    "FLOOR": _round,
+    "CEIL": _round,
+    "CEILING": _round,
     **TIME_FUNCTIONS,
     **ARITHMETIC,
 }

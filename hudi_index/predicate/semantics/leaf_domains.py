@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from hudi_index.predicate.values.times import SessionZone
     from hudi_index.predicate.values.types import SqlType
 
-__all__ = ["ArrayLeaf", "Leaf", "all_but", "bound_term", "domain_of", "element_of", "prefix_range"]
+__all__ = ["ArrayLeaf", "Leaf", "all_but", "as_bound_term", "domain_of", "element_of", "prefix_range"]
 
 ArrayLeaf: TypeAlias = HasAny | Exists
 Leaf: TypeAlias = Compare | In | IsNull | BooleanTerm | TextLeaf | ArrayLeaf
@@ -45,13 +45,13 @@ _NULL_SAFE = {Operator.SAME: Operator.EQUAL, Operator.DISTINCT: Operator.NOT_EQU
 
 def domain_of(leaf: Leaf, zone: SessionZone) -> Domain | None:
     """The values for which a bound leaf is true; None if they can't be told exactly."""
-    term = bound_term(leaf.term)
+    term = as_bound_term(leaf.term)
     if isinstance(leaf, IsNull):
         return _nulls(term.type, term.casts, zone, is_negated=leaf.is_negated)
     if not _type_of(term).is_ordered:
         return None
     if isinstance(leaf, Compare):
-        return _compared(term, leaf.operator, leaf.literal, zone)
+        return _compare(term, leaf.operator, leaf.literal, zone)
     if isinstance(leaf, In):
         return _in_list(term, leaf, zone)
     if isinstance(leaf, BooleanTerm):
@@ -62,7 +62,7 @@ def domain_of(leaf: Leaf, zone: SessionZone) -> Domain | None:
     return _texts(leaf)
 
 
-def bound_term(operand: Operand) -> BoundTerm:
+def as_bound_term(operand: Operand) -> BoundTerm:
     """The operand of a bound leaf."""
     if not isinstance(operand, BoundTerm):
         raise TypeError(f"{operand.text} is not bound yet")
@@ -97,7 +97,7 @@ def _nulls(
     return Domain.not_null() if is_negated else Domain.null()
 
 
-def _compared(term: BoundTerm, operator: Operator, literal: Literal, zone: SessionZone) -> Domain | None:
+def _compare(term: BoundTerm, operator: Operator, literal: Literal, zone: SessionZone) -> Domain | None:
     target = comparison_type(_type_of(term), literal, is_equality=operator in _EQUALITIES)
     value = cast_literal(literal, target, zone) if target else None
     if target is None or value is None:

@@ -241,25 +241,25 @@ class Shifted:
     def preimage(self, domain: Domain) -> tuple[Domain, bool]:
         """Wider than it is in UTC."""
         if self.value_distance is not None:
-            domain = _widened(domain, self.value_distance)
+            domain = _widen(domain, self.value_distance)
         found, _ = self.step.preimage(domain)
-        return _widened(found, self.distance), False
+        return _widen(found, self.distance), False
 
     def image(self, domain: Domain) -> Domain:
         """Wider than it is in UTC."""
-        found = self.step.image(_widened(domain, self.distance))
-        return found if self.value_distance is None else _widened(found, self.value_distance)
+        found = self.step.image(_widen(domain, self.distance))
+        return found if self.value_distance is None else _widen(found, self.value_distance)
 
 
-def _widened(domain: Domain, distance: timedelta | int) -> Domain:
+def _widen(domain: Domain, distance: timedelta | int) -> Domain:
     ranges = [
-        Range(_moved(each.low, -distance, Marker.lowest()), _moved(each.high, distance, Marker.highest()))
+        Range(_move(each.low, -distance, Marker.lowest()), _move(each.high, distance, Marker.highest()))
         for each in domain.ranges
     ]
     return Domain.of(ranges, has_null=domain.has_null)
 
 
-def _moved(marker: Marker, distance: timedelta | int, end: Marker) -> Marker:
+def _move(marker: Marker, distance: timedelta | int, end: Marker) -> Marker:
     """The marker moved, or the end of the line where that leads beyond it."""
     if marker.value is None:
         return marker

@@ -87,7 +87,7 @@ _MAX_RE2_REPEATS = 200
 @lru_cache(maxsize=1024)
 def literals_of(regex: str) -> TextPattern | None:
     """What stands in every text in which Java finds the expression; None if it is not understood."""
-    tree = _parsed(regex)
+    tree = _parse(regex)
     if tree is None:
         return None
     parts = tree.parts if isinstance(tree, _Sequence) else (tree,)
@@ -102,8 +102,8 @@ def literals_of(regex: str) -> TextPattern | None:
 @lru_cache(maxsize=1024)
 def re2_of(regex: str) -> str | None:
     """The expression in RE2's words, which finds the same texts; None if there is none that surely does."""
-    tree = _parsed(regex)
-    return None if tree is None else _translated(tree)
+    tree = _parse(regex)
+    return None if tree is None else _translate(tree)
 
 
 def re2_character(sign: str) -> str:
@@ -118,15 +118,15 @@ def _stretches(node: _Node) -> list[str | None]:
     if isinstance(node, _Boundary):
         return []
     if isinstance(node, _Sequence):
-        return _joined([stretch for part in node.parts for stretch in _stretches(part)])
+        return _join([stretch for part in node.parts for stretch in _stretches(part)])
     if isinstance(node, _Repeated):
-        return _repeated(node)
+        return _repeat(node)
     if isinstance(node, _Choice):
         return _common([_stretches(branch) for branch in node.branches])
     return [None]
 
 
-def _joined(stretches: list[str | None]) -> list[str | None]:
+def _join(stretches: list[str | None]) -> list[str | None]:
     found: list[str | None] = []
     texts: list[str] = []
     for stretch in (*stretches, None):
@@ -142,14 +142,14 @@ def _joined(stretches: list[str | None]) -> list[str | None]:
     return found[:-1] if not stretches or stretches[-1] is not None else found
 
 
-def _repeated(node: _Repeated) -> list[str | None]:
+def _repeat(node: _Repeated) -> list[str | None]:
     if node.least == 0:
         return [None]
     inner = _stretches(node.node)
     size = node.least * sum(len(stretch or "%") for stretch in inner)
     if node.least == node.most and size <= _MAX_COPIED:
-        return _joined(inner * node.least)
-    return _joined([*inner, None])
+        return _join(inner * node.least)
+    return _join([*inner, None])
 
 
 def _common(branches: list[list[str | None]]) -> list[str | None]:
@@ -169,7 +169,7 @@ def _common_prefix(texts: list[str]) -> str:
     return "".join(signs[0] for signs in alike)
 
 
-def _translated(node: _Node) -> str | None:
+def _translate(node: _Node) -> str | None:
     if isinstance(node, _Character):
         return re2_character(node.text)
     if isinstance(node, _Boundary):
@@ -178,9 +178,9 @@ def _translated(node: _Node) -> str | None:
         ranges = "".join(f"{re2_character(low)}-{re2_character(high)}" for low, high in node.ranges)
         return f"[{'^' * node.is_negated}{ranges}]"
     if isinstance(node, _Repeated):
-        return _translated_repeat(node)
+        return _translate_repeat(node)
     parts = node.parts if isinstance(node, _Sequence) else node.branches
-    found = [_translated(part) for part in parts]
+    found = [_translate(part) for part in parts]
     texts = [each for each in found if each is not None]
     if len(texts) < len(found):
         return None
@@ -188,8 +188,8 @@ def _translated(node: _Node) -> str | None:
     return f"(?:{('' if isinstance(node, _Sequence) else '|').join(texts)})"
 
 
-def _translated_repeat(node: _Repeated) -> str | None:
-    inner = _translated(node.node)
+def _translate_repeat(node: _Repeated) -> str | None:
+    inner = _translate(node.node)
     if inner is None or node.is_possessive or max(node.least, node.most or 0) > _MAX_RE2_REPEATS:
         return None
     most = "" if node.most is None else node.most
@@ -201,7 +201,7 @@ class _NotUnderstoodError(Exception):
 
 
 @lru_cache(maxsize=1024)
-def _parsed(regex: str) -> _Node | None:
+def _parse(regex: str) -> _Node | None:
     if len(regex) > _MAX_LENGTH:
         return None
     try:
@@ -247,7 +247,7 @@ class _Parser:
         parts: list[_Node] = []
         while self._next() not in ("", "|", ")"):
             atom = self._atom(depth)
-            parts.append(self._quantified(atom))
+            parts.append(self._quantify(atom))
         return _Sequence(tuple(parts))
 
     def _atom(self, depth: int) -> _Node:
@@ -277,9 +277,9 @@ class _Parser:
             return _BOUNDARIES[sign]
         if sign.lower() in _CLASSES:
             return _OneOf(_CLASSES[sign.lower()], is_negated=sign.isupper())
-        return _Character(self._escaped(sign))
+        return _Character(self._parse_escape(sign))
 
-    def _escaped(self, sign: str) -> str:
+    def _parse_escape(self, sign: str) -> str:
         if sign in _PUNCTUATION:
             return sign
         if sign not in _CONTROLS:
@@ -303,7 +303,7 @@ class _Parser:
             raise _NotUnderstoodError
         self._at += len(name) + 1
 
-    def _quantified(self, atom: _Node) -> _Node:
+    def _quantify(self, atom: _Node) -> _Node:
         counts = self._counts()
         if counts is None:
             return atom
@@ -350,7 +350,7 @@ class _Parser:
                 items += _CLASSES[self._take()]
                 ends += [False] * (len(items) - len(ends))
             else:
-                text = self._escaped(self._take()) if sign == "\\" else sign
+                text = self._parse_escape(self._take()) if sign == "\\" else sign
                 items.append((text, text))
                 ends.append(True)
         if len(items) == 1 and items[0][0] == items[0][1] and not is_negated:
@@ -361,7 +361,7 @@ class _Parser:
         sign = self._take()
         if sign in "[]^-&" or not ends[-1]:
             raise _NotUnderstoodError
-        high = self._escaped(self._take()) if sign == "\\" else sign
+        high = self._parse_escape(self._take()) if sign == "\\" else sign
         low = items[-1][0]
         if high < low:
             raise _NotUnderstoodError

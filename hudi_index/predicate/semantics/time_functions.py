@@ -33,8 +33,8 @@ __all__ = [
     "from_epoch",
     "in_zone",
     "local_of",
-    "printed_above",
     "rising",
+    "texts_above",
     "undecided",
 ]
 
@@ -103,7 +103,7 @@ def undecided(call: Call, source: SqlType) -> NoStep:
     return NoStep(f"{call} of a value of type {source} is not known to rise with it")
 
 
-def printed_above(leading: str) -> Callable[[str], Domain]:
+def texts_above(leading: str) -> Callable[[str], Domain]:
     """Texts of times after the last that is certain: above its text, or with a sign behind what leads."""
     return lambda last: Domain.of([Range.at_least(last), prefix_range(f"{leading}+")])
 
@@ -126,7 +126,7 @@ def _pattern_parts(pattern: str) -> list[tuple[str, bool]] | None:
     return parts if fields and fields == list(_ORDER[: len(fields)]) else None
 
 
-def _formatted(local: datetime, parts: Sequence[tuple[str, bool]]) -> str:
+def _format(local: datetime, parts: Sequence[tuple[str, bool]]) -> str:
     known = {
         "yyyy": f"{local.year:04}",
         "MM": f"{local.month:02}",
@@ -154,14 +154,14 @@ def _parts_of(call: Call, default: str | None = None) -> list[tuple[str, bool]] 
     return _pattern_parts(pattern) if pattern and is_plain else None
 
 
-def _unsorted(call: Call) -> NoStep:
+def _refuse_unsorted(call: Call) -> NoStep:
     return NoStep(f"{call} with this pattern gives texts that do not sort as time goes")
 
 
 def _date_format(call: Call, source: SqlType, zone: SessionZone) -> Step | NoStep:
     parts = _parts_of(call)
     if parts is None:
-        return _unsorted(call)
+        return _refuse_unsorted(call)
     if source == types.DATE and not zone.is_fixed:
         return NoStep(f"some days of {zone.name} do not begin at midnight")
     if source not in (types.DATE, types.TIMESTAMP):
@@ -173,9 +173,9 @@ def _date_format(call: Call, source: SqlType, zone: SessionZone) -> Step | NoSte
         lambda own: rising(
             source,
             types.STRING,
-            lambda value: _formatted(local_of(value, own), parts),
+            lambda value: _format(local_of(value, own), parts),
             below=Domain.not_null(),
-            above=printed_above(_leading(parts)),
+            above=texts_above(_leading(parts)),
         ),
     )
 
@@ -183,7 +183,7 @@ def _date_format(call: Call, source: SqlType, zone: SessionZone) -> Step | NoSte
 def _from_unixtime(call: Call, source: SqlType, zone: SessionZone) -> Step | NoStep:
     parts = _parts_of(call, "yyyy-MM-dd HH:mm:ss")
     if parts is None:
-        return _unsorted(call)
+        return _refuse_unsorted(call)
     line = line_of(source)
     if not source.is_integral or line is None:
         return undecided(call, source)
@@ -196,7 +196,7 @@ def _from_unixtime(call: Call, source: SqlType, zone: SessionZone) -> Step | NoS
     step = Monotone(
         types.STRING,
         line,
-        lambda value: _formatted(local_of(EPOCH + value * second, own), parts),
+        lambda value: _format(local_of(EPOCH + value * second, own), parts),
         max(line.lowest, -((EPOCH - seconds.value_at(seconds.lowest)) // second)),
         min(line.highest, (seconds.value_at(seconds.highest) - EPOCH) // second),
         below=Domain.not_null(),

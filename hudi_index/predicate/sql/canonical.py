@@ -22,7 +22,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ErrorLevel, ParseError
 
 from hudi_index.errors import DdlSyntaxError
-from hudi_index.predicate.sql.tokens import is_name, is_word, quoted_name, raw_of, tokens_of
+from hudi_index.predicate.sql.tokens import is_name, is_word, quote_name, raw_of, tokens_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -114,7 +114,7 @@ def with_columns(text: str, resolve: Callable[[tuple[str, ...]], tuple[str, ...]
     tree = parsed_expression(text, tokens, end=len(text))
     pieces, done = [], 0
     for start, end, path in _column_places(tree):
-        pieces += [text[done:start], ".".join(quoted_name(part) for part in resolve(path))]
+        pieces += [text[done:start], ".".join(quote_name(part) for part in resolve(path))]
         done = end + 1
     renamed = "".join([*pieces, text[done:]])
     inner = without_outer_brackets(tokens_of(renamed))
@@ -124,7 +124,7 @@ def with_columns(text: str, resolve: Callable[[tuple[str, ...]], tuple[str, ...]
 def canonical_text(text: str, tokens: Sequence[Token], tree: exp.Expr) -> str:
     """The one spelling of the expression that some tokens of `text` are, and `tree` is of them."""
     names = {node.meta["start"] for node in tree.find_all(exp.Identifier) if "start" in node.meta}
-    spelled = [_spelled(text, tokens, index, names) for index in range(len(tokens))]
+    spelled = [_spell(text, tokens, index, names) for index in range(len(tokens))]
     pieces = [spelled[0]]
     for index in range(1, len(tokens)):
         pieces.append("" if _is_joined(text, tokens, index) else " ")
@@ -132,12 +132,12 @@ def canonical_text(text: str, tokens: Sequence[Token], tree: exp.Expr) -> str:
     return "".join(pieces)
 
 
-def _spelled(text: str, tokens: Sequence[Token], index: int, names: set[int]) -> str:
+def _spell(text: str, tokens: Sequence[Token], index: int, names: set[int]) -> str:
     token, raw = tokens[index], raw_of(tokens[index], text)
     is_call = index + 1 < len(tokens) and tokens[index + 1].token_type == TokenType.L_PAREN
     if raw.startswith("`"):
         if not _is_plain(token.text):
-            return quoted_name(token.text)
+            return quote_name(token.text)
         return token.text.upper() if is_call else token.text
     if (is_call and is_word(token, text)) or token.token_type == TokenType.NUMBER:
         return raw.upper()

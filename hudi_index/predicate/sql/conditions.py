@@ -75,7 +75,7 @@ class Conditions:
         if isinstance(left, Literal):
             return self._constant(left, operator, right, tokens)
         if right.type == types.BOOLEAN and not isinstance(left, Unknown):
-            return self._compared_truth(left, operator, right, tokens)
+            return self._compare_truth(left, operator, right, tokens)
         return self._operands.unknown(tokens, "it compares a condition", left)
 
     def _constant(
@@ -87,7 +87,7 @@ class Conditions:
             return self._operands.unknown(tokens, "it compares constants of two types")
         return Constant(_HOLDS[operator](order_of(left.value), order_of(right.value)))
 
-    def _compared_truth(
+    def _compare_truth(
         self, left: Expression, operator: Operator, right: Literal, tokens: Sequence[Token]
     ) -> Expression:
         wanted = left if right.value else Not.of(left)

@@ -35,7 +35,7 @@ from hudi_index.predicate.sql.canonical import (
     without_outer_brackets,
 )
 from hudi_index.predicate.sql.strings import string_value
-from hudi_index.predicate.sql.tokens import depth_of, is_name, quoted_name, raw_of, tokens_of
+from hudi_index.predicate.sql.tokens import depth_of, is_name, quote_name, raw_of, tokens_of
 from hudi_index.predicate.values import types
 from hudi_index.predicate.values.casts import Literal, cast_literal
 from hudi_index.predicate.values.condition import Term, TextPattern
@@ -126,7 +126,7 @@ class Operands:
             return literal
         if parts := column_parts(tokens, self._text):
             # Such that binding can take it apart again.
-            return Term(".".join(part if _PLAIN.fullmatch(part) else quoted_name(part) for part in parts))
+            return Term(".".join(part if _PLAIN.fullmatch(part) else quote_name(part) for part in parts))
         return self._condition(tokens) or self._expression(tokens, source)
 
     def _literal(self, tokens: Sequence[Token], depth: int) -> Literal | None:
@@ -134,7 +134,7 @@ class Operands:
             return None
         first = raw_of(tokens[0], self._text).upper()
         if first in ("-", "+") and len(tokens) > 1:
-            return self._signed(tokens, depth)
+            return self._parse_signed(tokens, depth)
         if first == "(" and raw_of(tokens[-1], self._text) == ")":
             inner = without_outer_brackets(tokens)
             return self._literal(inner, depth - 1) if len(inner) < len(tokens) else None
@@ -143,7 +143,7 @@ class Operands:
         if len(tokens) == 2:
             return self._pair(tokens, first)
         if len(tokens) == 3 and tokens[1].token_type in _ARITHMETIC:
-            return self._computed(tokens, depth)
+            return self._compute(tokens, depth)
         return self._cast(tokens, first, depth)
 
     def _single(self, token: Token, raw: str) -> Literal | None:
@@ -173,7 +173,7 @@ class Operands:
             return Literal(*found) if found else None
         return None
 
-    def _signed(self, tokens: Sequence[Token], depth: int) -> Literal | None:
+    def _parse_signed(self, tokens: Sequence[Token], depth: int) -> Literal | None:
         is_minus = raw_of(tokens[0], self._text) == "-"
         if is_minus and len(tokens) == 2 and tokens[1].token_type == TokenType.NUMBER:
             # The sign belongs to the number: -2147483648 is an int.
@@ -190,7 +190,7 @@ class Operands:
         is_decimal = isinstance(inner.value, Decimal)
         return Literal(inner.value.copy_negate() if is_decimal else -inner.value, inner.type)
 
-    def _computed(self, tokens: Sequence[Token], depth: int) -> Literal | None:
+    def _compute(self, tokens: Sequence[Token], depth: int) -> Literal | None:
         left, right = self._literal(tokens[:1], depth), self._literal(tokens[2:], depth)
         if not left or not right or left.type != right.type or not left.type.is_integral:
             return None

@@ -113,7 +113,7 @@ class _Reader:
             raise DdlSyntaxError(text=self._text, position=len(self._text), expected="a predicate")
         for opened in self._brackets.groups:
             self._groups[opened] = self._stretch(opened + 1, self._closing[opened])
-        return self._sealed(self._stretch(0, len(self._tokens)), 0)
+        return self._seal(self._stretch(0, len(self._tokens)), 0)
 
     def _error(self, position: int, expected: str) -> DdlSyntaxError:
         return DdlSyntaxError(text=self._text, position=position, expected=expected)
@@ -161,15 +161,15 @@ class _Reader:
         parts = [self._conjunction()]
         while self._accept(TokenType.OR):
             parts.append(self._conjunction())
-        return self._joined(Or, parts)
+        return self._join(Or, parts)
 
     def _conjunction(self) -> _Part:
         parts = [self._negation()]
         while self._accept(TokenType.AND):
             parts.append(self._negation())
-        return self._joined(And, parts)
+        return self._join(And, parts)
 
-    def _joined(self, connective: type[And | Or], parts: list[_Part]) -> _Part:
+    def _join(self, connective: type[And | Or], parts: list[_Part]) -> _Part:
         if len(parts) == 1:
             return parts[0]
         # The longest of the same kind takes the others in: a long chain is not copied at every bracket.
@@ -206,9 +206,9 @@ class _Reader:
         return _Part(Not.of(condition) if is_negated else condition, part.depth)
 
     def _condition(self, part: _Part, start: int | None = None) -> Expression:
-        return self._sealed(part, self._at - 1 if start is None else start)
+        return self._seal(part, self._at - 1 if start is None else start)
 
-    def _sealed(self, part: _Part, start: int) -> Expression:
+    def _seal(self, part: _Part, start: int) -> Expression:
         """The part as a condition."""
         value = part.value
         tokens = self._tokens[start : max(start + 1, self._at)]
@@ -239,16 +239,16 @@ class _Reader:
                 self._plain(left), start, is_plain=suffix == TokenType.LIKE and not is_negated
             )
             return _Part(found, left.depth + 2)
-        found = self._suffixed(self._plain(left), suffix, start)
+        found = self._parse_suffix(self._plain(left), suffix, start)
         return _Part(Not.of(found) if is_negated else found, left.depth + 2)
 
     def _plain(self, part: _Part) -> Value:
-        return self._sealed(part, self._at - 1) if isinstance(part.value, _Junction) else part.value
+        return self._seal(part, self._at - 1) if isinstance(part.value, _Junction) else part.value
 
     def _since(self, start: int) -> list[Token]:
         return self._tokens[start : self._at]
 
-    def _suffixed(self, left: Value, suffix: TokenType | None, start: int) -> Expression:
+    def _parse_suffix(self, left: Value, suffix: TokenType | None, start: int) -> Expression:
         if suffix == TokenType.IS:
             return self._is(left, start)
         if suffix == TokenType.IN:

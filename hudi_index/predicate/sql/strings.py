@@ -18,13 +18,13 @@ def string_value(raw: str) -> str | None:
     if raw[0] in body.replace("\\" + raw[0], ""):
         return None
     try:
-        value = _ESCAPE.sub(_unescaped, body)
+        value = _ESCAPE.sub(_unescape, body)
     except (ValueError, OverflowError):
         return None
     return None if re.search("[\ud800-\udfff]", value) else value
 
 
-def _unescaped(found: re.Match[str]) -> str:
+def _unescape(found: re.Match[str]) -> str:
     if code := found[1] or found[2]:
         return chr(int(code, 16))
     return chr(int(found[3], 8)) if found[3] else _ESCAPED.get(found[4], found[4])

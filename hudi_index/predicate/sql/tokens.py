@@ -20,7 +20,7 @@ from hudi_index.errors import DdlSyntaxError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["BRACKETS", "Cursor", "depth_of", "is_name", "is_word", "quoted_name", "raw_of", "tokens_of"]
+__all__ = ["BRACKETS", "Cursor", "depth_of", "is_name", "is_word", "quote_name", "raw_of", "tokens_of"]
 
 _OPENERS = re.compile(r"(\b[xXrR])?['\"]|`|/\*|\{#")
 _MAX_TRIES = 64
@@ -93,7 +93,7 @@ def is_name(token: Token, text: str) -> bool:
     return is_word(token, text) or raw_of(token, text).startswith("`")
 
 
-def quoted_name(name: str) -> str:
+def quote_name(name: str) -> str:
     """The name in back-quotes."""
     return "`" + name.replace("`", "``") + "`"
 
@@ -148,7 +148,7 @@ class Cursor:
         self.index += 1
         return token.text
 
-    def dotted_name(self, expected: str) -> tuple[str, ...]:
+    def take_dotted_name(self, expected: str) -> tuple[str, ...]:
         """Step over `a.b.c` and return its parts."""
         parts = [self.name(expected)]
         while self.accept("."):

@@ -157,16 +157,16 @@ Words that may mean a moment (epoch, now, today, tomorrow, yesterday) are none o
 
 def _string_to_date(text: str, target: SqlType, _: SessionZone) -> Literal | None:
     is_none = _NO_TIME.fullmatch(text.strip(" "))
-    return _checked(INVALID if is_none else parse_date(text), target)
+    return _check(INVALID if is_none else parse_date(text), target)
 
 
 def _string_to_timestamp(text: str, target: SqlType, zone: SessionZone) -> Literal | None:
     is_none = _NO_TIME.fullmatch(text.strip(" "))
     zone_or_none = zone if target == types.TIMESTAMP else None
-    return _checked(INVALID if is_none else parse_timestamp(text, zone_or_none), target)
+    return _check(INVALID if is_none else parse_timestamp(text, zone_or_none), target)
 
 
-def _checked(found: date | str | None, target: SqlType) -> Literal | None:
+def _check(found: date | str | None, target: SqlType) -> Literal | None:
     return None if found is None else Literal(None if found == INVALID else found, target)
 
 
@@ -183,11 +183,11 @@ def _date_to_ntz(value: date, target: SqlType, _: SessionZone) -> Literal:
 
 
 def _local_to_timestamp(value: datetime, target: SqlType, zone: SessionZone) -> Literal | None:
-    return _checked(zone.instant_of(value), target)
+    return _check(zone.instant_of(value), target)
 
 
 def _timestamp_to_local(value: datetime, target: SqlType, zone: SessionZone) -> Literal | None:
-    return _checked(zone.local_of(value), target)
+    return _check(zone.local_of(value), target)
 
 
 def _timestamp_to_date(value: datetime, target: SqlType, zone: SessionZone) -> Literal | None:

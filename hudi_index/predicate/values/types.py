@@ -175,10 +175,10 @@ _MAX_DEPTH = 50
 
 def parse_type(text: str) -> SqlType:
     """The type that Spark's text means; `other` for whatever is not understood."""
-    return _parsed(text.strip(), _MAX_DEPTH)
+    return _parse(text.strip(), _MAX_DEPTH)
 
 
-def _parsed(text: str, depth: int) -> SqlType:
+def _parse(text: str, depth: int) -> SqlType:
     plain = _PLAIN.get(text.lower())
     if plain is not None:
         return plain
@@ -187,13 +187,13 @@ def _parsed(text: str, depth: int) -> SqlType:
         if 1 <= precision <= 38 and scale <= precision:
             return decimal(precision, scale)
     if depth and (found := _ARRAY.fullmatch(text)):
-        return array(_parsed(found[1], depth - 1))
+        return array(_parse(found[1], depth - 1))
     if depth and text.lower().startswith("struct<") and text.endswith(">"):
         fields = [_FIELD.fullmatch(part) for part in _split(text[7:-1])]
         if all(fields):
             return struct(
                 {
-                    (found[1].replace("``", "`") if found[1] else found[2]): _parsed(found[3], depth - 1)
+                    (found[1].replace("``", "`") if found[1] else found[2]): _parse(found[3], depth - 1)
                     for found in fields
                     if found
                 }

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from hudi_index.lifecycle.build import Build
     from hudi_index.lifecycle.executor import Executor, ExpressionFacts
     from hudi_index.lifecycle.writing import TaskResult
-    from hudi_index.metadata_table import FileSlice as MetadataSlice
-    from hudi_index.metadata_table import ShardWriter, WriteStat
+    from hudi_index.metadata_table import ShardSlice, ShardWriter, WriteStat
     from hudi_index.predicate.session import Settings
 
 __all__ = ["SmallWorkHere", "executor_on"]
@@ -49,7 +48,7 @@ class SmallWorkHere:
         needs_spark = bool(description.expressions) or any(
             description.reason_for_spark(item) for item in description.items
         )
-        is_small = bytes_of(description.items) + _stored_bytes(build.purges.values()) <= MOST_BYTES
+        is_small = bytes_of(description.items) + _sum_bytes(build.purges.values()) <= MOST_BYTES
         if needs_spark or not is_small:
             return self.on_spark.run(build)
         log.debug(
@@ -57,9 +56,9 @@ class SmallWorkHere:
         )
         return LocalExecutor(self.on_spark.rows_at_once).run(build)
 
-    def compact(self, writer: ShardWriter, slices: Sequence[MetadataSlice]) -> list[WriteStat]:
+    def compact(self, writer: ShardWriter, slices: Sequence[ShardSlice]) -> list[WriteStat]:
         """See hudi_index.lifecycle.executor.Executor."""
-        is_small = _stored_bytes(slices) <= MOST_BYTES
+        is_small = _sum_bytes(slices) <= MOST_BYTES
         return (LocalExecutor() if is_small else self.on_spark).compact(writer, slices)
 
     def describe_expression(
@@ -69,5 +68,5 @@ class SmallWorkHere:
         return self.on_spark.describe_expression(schema, sql, time_zone, settings)
 
 
-def _stored_bytes(slices: Iterable[MetadataSlice]) -> int:
-    return sum(piece.base_bytes + piece.log_bytes for piece in slices)
+def _sum_bytes(slices: Iterable[ShardSlice]) -> int:
+    return sum(shard_slice.base_bytes + shard_slice.log_bytes for shard_slice in slices)

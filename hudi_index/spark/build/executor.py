@@ -23,7 +23,7 @@ from hudi_index.lifecycle.writing import TaskResult, write_runs
 from hudi_index.metadata_table import compact_slice
 from hudi_index.spark.build.expressions import as_runs, changes_with_expressions, describe_expression
 from hudi_index.spark.build.faults import fault_notes
-from hudi_index.spark.build.slices import naming_slices, pieces_of_slices, refuse_changed_logs
+from hudi_index.spark.build.slices import naming_slices, refuse_changed_logs, runs_of_slices
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from hudi_index.lifecycle.build import Build
     from hudi_index.lifecycle.description import Description, WorkItem
     from hudi_index.lifecycle.executor import ExpressionFacts
-    from hudi_index.metadata_table import FileSlice as MetadataSlice
-    from hudi_index.metadata_table import ShardWriter, WriteStat
+    from hudi_index.metadata_table import ShardSlice, ShardWriter, WriteStat
     from hudi_index.predicate.session import Settings
     from hudi_index.spark.build.faults import FaultNotes
 
@@ -76,7 +75,7 @@ class SparkExecutor:
             tasks = tasks_for(self.spark, for_spark)
             # Spark begins to read here, to see how large the parts become.
             with naming_slices(description, for_spark):
-                parts.append(as_runs(pieces_of_slices(self.spark, description, for_spark, tasks, done)))
+                parts.append(as_runs(runs_of_slices(self.spark, description, for_spark, tasks, done)))
         if build.purges:
             parts.append(self._purge_changes(build))
         # What is united passes through one more Python worker.
@@ -84,7 +83,7 @@ class SparkExecutor:
         # As many as read, or each writes one: a Python task costs more than a small shard.
         writers = min(len(description.targets), tasks_for(self.spark, description.items))
         plan = replace(build, description=description.without_items(), purges={})
-        written = shuffled(runs, writers).mapPartitions(_write(plan))
+        written = shuffle(runs, writers).mapPartitions(_write(plan))
         with (
             progress("build", len(description.items), "file groups", lambda: done.value),
             naming_slices(description, for_spark),
@@ -96,11 +95,11 @@ class SparkExecutor:
             result.add(each)
         return result
 
-    def compact(self, writer: ShardWriter, slices: Sequence[MetadataSlice]) -> list[WriteStat]:
+    def compact(self, writer: ShardWriter, slices: Sequence[ShardSlice]) -> list[WriteStat]:
         """See hudi_index.lifecycle.executor.Executor."""
         done = self.spark.sparkContext.accumulator(0)
 
-        def work(shard_slice: MetadataSlice) -> WriteStat:
+        def work(shard_slice: ShardSlice) -> WriteStat:
             stat = compact_slice(writer, shard_slice, write_token=_write_token())
             done.add(1)
             return stat
@@ -152,7 +151,7 @@ def split_by_reader(description: Description) -> tuple[tuple[WorkItem, ...], tup
     return tuple(for_spark), tuple(others)
 
 
-def shuffled(runs: RDD[Run], targets: int) -> RDD[Run]:
+def shuffle(runs: RDD[Run], targets: int) -> RDD[Run]:
     """Runs, those of one target together and in order. Python workers spill what they can't hold."""
     keyed = runs.map(lambda run: ((run.target, run.low), (run.data, run.rows_read)))
     order: Any = lambda key: key  # noqa: E731  as Any: pyspark's stubs take tuples for unordered
@@ -175,7 +174,7 @@ def _extract(description: Description, done: Accumulator[int], faults: FaultNote
 
 
 def _purge(build: Build) -> Any:
-    def purge(shards: Iterable[tuple[int, MetadataSlice]]) -> Iterator[Run]:
+    def purge(shards: Iterable[tuple[int, ShardSlice]]) -> Iterator[Run]:
         changes = (each for place, shard_slice in shards for each in purge_of(build, place, shard_slice))
         return runs_of(changes, Counts())
 

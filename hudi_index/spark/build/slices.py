@@ -27,7 +27,7 @@ from pyspark.sql import functions
 from hudi_index.errors import NoHudiError, SliceChangedError, TableFileError, UnsupportedTableError
 from hudi_index.lifecycle.tasks import ItemPlan, as_changes, changes_of
 from hudi_index.spark.build.expressions import runs_by, with_expressions
-from hudi_index.spark.read.file_index import ListedSlice, unplanned_index
+from hudi_index.spark.read.file_index import ListedSlice, make_unplanned_index
 from hudi_index.spark.read.indexed import relation_of, rows_over
 from hudi_index.spark.runtime.calendar import reading_as_stored
 from hudi_index.table import RECORD_KEY
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from hudi_index.lifecycle.tasks import Described, TaskNotes
     from hudi_index.table import FileGroupId, FileSlice
 
-__all__ = ["naming_slices", "pieces_of_slices", "refuse_changed_logs"]
+__all__ = ["naming_slices", "refuse_changed_logs", "runs_of_slices"]
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ def _slice_changed(group: FileGroupId, reason: str) -> SliceChangedError:
     return SliceChangedError(file_group=group.path_of(group.file_id), reason=reason)
 
 
-def pieces_of_slices(
+def runs_of_slices(
     spark: SparkSession, job: Description, items: Sequence[WorkItem], tasks: int, done: Accumulator[int]
 ) -> DataFrame:
     """The changes of items whose present slices Hudi on Spark reads, as rows with the fields of a Run."""
@@ -97,20 +97,24 @@ def naming_slices(job: Description, items: Sequence[WorkItem]) -> Iterator[None]
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        pieces = [item.after for item in items if item.after and item.after.identity in job.reader.refused]
-        if not pieces:
+        file_slices = [
+            item.after for item in items if item.after and item.after.identity in job.reader.refused
+        ]
+        if not file_slices:
             raise
-        names = ", ".join(job.reader.storage.uri_of(piece.paths[-1]) for piece in pieces[:_NAMED])
+        names = ", ".join(
+            job.reader.storage.uri_of(file_slice.paths[-1]) for file_slice in file_slices[:_NAMED]
+        )
         causes = [line for line in str(error).splitlines() if "Caused by" in line]
         said = causes[-1] if causes else type(error).__name__
-        reason = f"{job.reader.refused[pieces[0].identity]}, and Hudi on Spark fails: {said.strip()}"
+        reason = f"{job.reader.refused[file_slices[0].identity]}, and Hudi on Spark fails: {said.strip()}"
         raise TableFileError(path=names, reason=reason) from error
 
 
 def refuse_changed_logs(job: Description, items: Sequence[WorkItem]) -> None:
     """Refuse if a log was written to under its name while it was read, which only version 6 does."""
-    pieces = [item.after for item in items if item.after and item.after.log_times]
-    for group, error in job.reader.losses(pieces).items() if pieces else ():
+    file_slices = [item.after for item in items if item.after and item.after.log_times]
+    for group, error in job.reader.losses(file_slices).items() if file_slices else ():
         raise _slice_changed(group, error.reason)
 
 
@@ -138,7 +142,7 @@ def _scan(
     relation = relation_of(frame, job.reader.storage)
     if relation is None:
         raise _slice_changed(next(iter(file_slices)), "its files are no longer listed")
-    index = unplanned_index(spark.sparkContext._gateway, relation.location())
+    index = make_unplanned_index(spark.sparkContext._gateway, relation.location())
     listed = [ListedSlice.of(each) for each in json.loads(index.listing())]
     log.debug("Hudi lists %d file slices of %s", len(listed), job.reader.storage.uri)
     found = _find_slices(listed, file_slices, job.instant)
@@ -202,7 +206,7 @@ def _build(job: Description, done: Accumulator[int]) -> Any:
             item = pickle.loads(data)
             columns = job.columns_to_read(ItemPlan.of(job, item).kinds_after)
             extra = [each.column for each in job.expressions]
-            arranged = job.reader.rows(item.after, columns).arranged(rows, extra)
+            arranged = job.reader.rows(item.after, columns).arrange(rows, extra)
             yield from changes_of(job, item, (), arranged, notes)
             done.add(1)
 
@@ -214,19 +218,19 @@ def _build(job: Description, done: Accumulator[int]) -> Any:
 
 def _runs_of(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[bytes, Iterator[pa.RecordBatch]]]:
     """Items with their rows, each to be consumed before the next."""
-    pieces = (piece for batch in batches for piece in _pieces_of(batch))
-    held = next(pieces, None)
+    file_slices = (file_slice for batch in batches for file_slice in _pieces_of(batch))
+    held = next(file_slices, None)
     while held is not None:
         data = held.column(_WORK)[0].as_py()
         rest: list[pa.RecordBatch] = []
 
         def rows(first: pa.RecordBatch = held, rest: list[pa.RecordBatch] = rest) -> Iterator[pa.RecordBatch]:
             yield first.slice(1)
-            for piece in pieces:
-                if piece.column(_WORK)[0].is_valid:
-                    rest.append(piece)
+            for file_slice in file_slices:
+                if file_slice.column(_WORK)[0].is_valid:
+                    rest.append(file_slice)
                     return
-                yield piece
+                yield file_slice
 
         stream = rows()
         yield data, stream

@@ -27,14 +27,14 @@ from pyspark.sql import Column, DataFrame
 from hudi_index.errors import RefusedTextError
 from hudi_index.gate import ONE_SELECT, ONE_VALUE, ONLY_THESE, check_condition, check_query
 from hudi_index.gate.functions import AGGREGATES, GENERATORS, SCALARS, WINDOW_FUNCTIONS, reason_against
-from hudi_index.spark.catalyst.trees import active, compiled
+from hudi_index.spark.catalyst.trees import active, compile_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
 
-__all__ = ["check_expression", "expression", "filtered", "query"]
+__all__ = ["check_expression", "expression", "filter_rows", "query"]
 
 
 def query(frame: DataFrame, text: str, *, view: str) -> DataFrame:
@@ -49,7 +49,7 @@ def query(frame: DataFrame, text: str, *, view: str) -> DataFrame:
         return _Gate.of(frame.sparkSession, text, in_query=True).query(frame, view)
 
 
-def filtered(frame: DataFrame, text: str) -> DataFrame:
+def filter_rows(frame: DataFrame, text: str) -> DataFrame:
     """The rows for which a condition is true.
 
     Raises:
@@ -58,7 +58,7 @@ def filtered(frame: DataFrame, text: str) -> DataFrame:
     """
     check_condition(text)
     with active(frame.sparkSession):
-        return _Gate.of(frame.sparkSession, text, in_query=False).filtered(frame)
+        return _Gate.of(frame.sparkSession, text, in_query=False).filter_rows(frame)
 
 
 def expression(spark: SparkSession, text: str) -> Column:
@@ -158,7 +158,7 @@ class _Nodes:
             if known is gateway:
                 return nodes
         beneath = gateway.jvm.java.lang.Thread.currentThread().getContextClassLoader()
-        java = compiled(gateway, beneath, _SOURCE).loadClass(_CLASS).newInstance()
+        java = compile_source(gateway, beneath, _SOURCE).loadClass(_CLASS).newInstance()
         names = SCALARS | AGGREGATES | WINDOW_FUNCTIONS | GENERATORS
         classes = json.loads(java.functions())
         found = cls(java, frozenset(known for name, known in classes.items() if name in names))
@@ -186,20 +186,20 @@ class _Gate:
     def query(self, frame: DataFrame, view: str) -> DataFrame:
         self._refuse_variables()
         java, known = self.nodes.java, _plan_of(frame)
-        with self._bounded():
+        with self._refuse_too_deep():
             parsed = java.named(java.over(self._parser().parsePlan(self.text), view, known))
         self.check_parsed(parsed, known)
-        return self._analysed(parsed, known)
+        return self._analyse(parsed, known)
 
-    def filtered(self, frame: DataFrame) -> DataFrame:
+    def filter_rows(self, frame: DataFrame) -> DataFrame:
         condition, known = self.parsed_expression(), _plan_of(frame)
         filter_of = self._jvm().org.apache.spark.sql.catalyst.plans.logical.Filter
-        return self._analysed(filter_of(condition.expr(), known), known)
+        return self._analyse(filter_of(condition.expr(), known), known)
 
     def parsed_expression(self) -> Any:
         """A Java Column."""
         self._refuse_variables()
-        with self._bounded():
+        with self._refuse_too_deep():
             found = self._parser().parseExpression(self.text)
         self.check_parsed(found, None)
         return self._jvm().org.apache.spark.sql.Column(found)
@@ -224,9 +224,9 @@ class _Gate:
             if not node["is_plan"]:
                 self._check_value(node)
 
-    def _analysed(self, plan: Any, known: Any) -> DataFrame:
+    def _analyse(self, plan: Any, known: Any) -> DataFrame:
         session = self.session._jsparkSession
-        with self._bounded():
+        with self._refuse_too_deep():
             found = self.nodes.java.analysed(session, plan)
         self.check_analysed(found, known)
         return DataFrame(self._jvm().org.apache.spark.sql.Dataset.ofRows(session, found), self.session)
@@ -266,7 +266,7 @@ class _Gate:
             raise self._refusal(what, "write the time itself")
 
     @contextmanager
-    def _bounded(self) -> Iterator[None]:
+    def _refuse_too_deep(self) -> Iterator[None]:
         """Refuses what Spark itself can't get to the bottom of."""
         try:
             yield

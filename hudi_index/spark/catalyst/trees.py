@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from hudi_index.predicate.session import Settings
 
-__all__ = ["Trees", "active", "compiled", "in_session", "session_with"]
+__all__ = ["Trees", "active", "compile_source", "in_session", "session_with"]
 
 _TREE = "CatalystTree.java"
 _compiled: list[tuple[Any, Any, str, Any]] = []
@@ -30,7 +30,7 @@ _sessions: dict[tuple[str, Settings], SparkSession] = {}
 """Sessions to compute expressions in, by application and settings."""
 
 
-def compiled(gateway: Any, beneath: Any, source: str = _TREE, *, package: str = __package__) -> Any:
+def compile_source(gateway: Any, beneath: Any, source: str = _TREE, *, package: str = __package__) -> Any:
     """The class loader with the classes of a source, compiled in the JVM when first asked for.
 
     Raises:
@@ -70,7 +70,7 @@ class Trees:
     def __init__(self, spark: SparkSession) -> None:
         gateway: Any = spark.sparkContext._gateway
         beneath = gateway.jvm.java.lang.Thread.currentThread().getContextClassLoader()
-        loader = compiled(gateway, beneath)
+        loader = compile_source(gateway, beneath)
         self._factory = loader.loadClass("hudi_index.CatalystTree$Factory").newInstance()
 
     def of(self, expression: Any, output: Any) -> str:

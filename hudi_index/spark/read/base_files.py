@@ -68,14 +68,14 @@ def read_base_files(spark: Any, storage: Storage, where: str, as_of: str | None)
 
 def _reason_against(found: ScanPlan) -> str | None:
     snapshot = found.snapshot
-    with_logs = sum(1 for piece in found.slices if piece.log_files)
+    with_logs = sum(1 for file_slice in found.slices if file_slice.log_files)
     if with_logs:
         return f"the log files of {with_logs} file slices can't be merged"
     if snapshot.config.drops_partition_columns:
         return "its partition columns are in the paths only"
     if snapshot.table_schema.has_internal_schema:
         return "its columns were changed by schema-on-read"
-    for path in {piece.group.partition_path for piece in found.slices}:
+    for path in {file_slice.group.partition_path for file_slice in found.slices}:
         try:
             values = snapshot.shape.partitions.values_of(path)
         except UnreadablePartitionValueError as error:

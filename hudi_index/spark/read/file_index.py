@@ -23,7 +23,7 @@ import numpy as np
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.planner import plan
 from hudi_index.predicate import Calendar, Filters, Session
-from hudi_index.spark.catalyst.trees import compiled
+from hudi_index.spark.catalyst.trees import compile_source
 from hudi_index.table import FileGroupId, Snapshot
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ __all__ = [
     "SparkPlan",
     "index_factory",
     "last_plans",
-    "unplanned_index",
+    "make_unplanned_index",
 ]
 
 _REMEMBERED = 100
@@ -138,7 +138,7 @@ class FilePlanner:
                 # What breaks here must not break the query: reading everything is right.
                 return json.dumps({"keep": self.keep(asked)})
             except Exception as error:  # noqa: BLE001
-                return json.dumps(self._failed(asked, error))
+                return json.dumps(self._note_failure(asked, error))
 
     def keep(self, asked: dict[str, Any]) -> str:
         """A `1` for each slice to read, in the order of the listing."""
@@ -169,7 +169,7 @@ class FilePlanner:
         log.debug("a scan of %s reads %d of %d file slices", self.storage.uri, is_kept.sum(), self._count)
         return np.where(is_kept, b"1", b"0").tobytes().decode()
 
-    def _failed(self, asked: dict[str, Any], error: Exception) -> dict[str, Any]:
+    def _note_failure(self, asked: dict[str, Any], error: Exception) -> dict[str, Any]:
         told = f"{type(error).__name__}: {error}"
         self._remember(_filters_of(asked), self._count, error=told)
         if self.is_strict:
@@ -190,11 +190,11 @@ class FilePlanner:
 
     def _positions_in(self, listed: Sequence[Any]) -> npt.NDArray[np.int64]:
         """Where each slice of the snapshot stands in Hudi's listing."""
-        positions = {self._listed_key(each): position for position, each in enumerate(listed)}
-        places = (positions.get(self._key(piece), -1) for piece in self.snapshot.slices)
+        positions = {self._key_of(each): position for position, each in enumerate(listed)}
+        places = (positions.get(self._key(file_slice), -1) for file_slice in self.snapshot.slices)
         return np.fromiter(places, np.int64, len(self.snapshot.slices))
 
-    def _listed_key(self, listed: Any) -> SliceKey:
+    def _key_of(self, listed: Any) -> SliceKey:
         """What tells a slice of Hudi's listing from any other."""
         if isinstance(listed, str):
             return listed
@@ -215,15 +215,15 @@ class FilePlanner:
             return False
         return log_name.removeprefix(f".{file_id}_").partition(".")[0] > as_of
 
-    def _key(self, piece: FileSlice) -> SliceKey:
-        if piece.base_file is not None and not piece.log_files:
-            return piece.group.path_of(piece.base_file)
+    def _key(self, file_slice: FileSlice) -> SliceKey:
+        if file_slice.base_file is not None and not file_slice.log_files:
+            return file_slice.group.path_of(file_slice.base_file)
         logs = (
-            zip(piece.log_files, piece.log_sizes, strict=True)
+            zip(file_slice.log_files, file_slice.log_sizes, strict=True)
             if self._is_named_by_instant
-            else zip(piece.log_files, piece.log_sizes, piece.log_times, strict=True)
+            else zip(file_slice.log_files, file_slice.log_sizes, file_slice.log_times, strict=True)
         )
-        return piece.group.partition_path, piece.base_file, tuple(sorted(logs))
+        return file_slice.group.partition_path, file_slice.base_file, tuple(sorted(logs))
 
     class Java:
         """What py4j makes of it."""
@@ -264,10 +264,10 @@ def index_factory(gateway: Any, hudi_index: Any) -> Any:
     Raises:
         UserError: if there is nothing to compile it with.
     """
-    beneath = compiled(gateway, hudi_index.getClass().getClassLoader())
-    return compiled(gateway, beneath, _SOURCE, package=__package__).loadClass(_FACTORY).newInstance()
+    beneath = compile_source(gateway, hudi_index.getClass().getClassLoader())
+    return compile_source(gateway, beneath, _SOURCE, package=__package__).loadClass(_FACTORY).newInstance()
 
 
-def unplanned_index(gateway: Any, hudi_index: Any) -> Any:
+def make_unplanned_index(gateway: Any, hudi_index: Any) -> Any:
     """An IndexedFileIndex that asks nobody: `listing()` tells its slices, `planned(keep)` chooses some."""
     return index_factory(gateway, hudi_index).over(hudi_index, None, True)  # noqa: FBT003  a call of Java's

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame
 
-from hudi_index.arguments import checked_text
+from hudi_index.arguments import check_text
 from hudi_index.credentials import without_credentials
 from hudi_index.errors import (
     ConflictError,
@@ -26,9 +26,9 @@ from hudi_index.errors import (
     UserError,
 )
 from hudi_index.gate import check_condition
-from hudi_index.spark.catalyst.gate import filtered
+from hudi_index.spark.catalyst.gate import filter_rows
 from hudi_index.spark.read.base_files import read_base_files
-from hudi_index.spark.read.file_index import FilePlanner, index_factory, unplanned_index
+from hudi_index.spark.read.file_index import FilePlanner, index_factory, make_unplanned_index
 from hudi_index.storage import Storage
 from hudi_index.table import Snapshot, TableConfig
 from hudi_index.table.snapshot import check_instant
@@ -81,7 +81,7 @@ def read_indexed(
         NoJvmError: Spark Connect, and no `where`.
     """
     if where is not None:
-        checked_text("where", where, "one predicate, as a text")
+        check_text("where", where, "one predicate, as a text")
     storage = Storage.open(path, storage_options)
     TableConfig.load(storage)
     # Hadoop takes no credentials from a URI, and Spark shows in its plans what it is given.
@@ -96,18 +96,18 @@ def read_indexed(
     frame = spark.read.format("hudi").options(**settings).load(path)
     relation = relation_of(frame, storage)
     if relation is None:
-        return frame if where is None else filtered(frame, where)
+        return frame if where is None else filter_rows(frame, where)
     # As close as can be to the moment that Hudi looked; what can't be seen now is tried again at planning.
     with contextlib.suppress(ConflictError, CorruptError, TableFileError, OSError):
         _ = planner.snapshot
     gateway = spark.sparkContext._gateway
     if where is not None:
-        index = unplanned_index(gateway, relation.location())
-        chosen = filtered(frame, where)._jdf.queryExecution().analyzed()
+        index = make_unplanned_index(gateway, relation.location())
+        chosen = filter_rows(frame, where)._jdf.queryExecution().analyzed()
         answer = json.loads(planner.apply(index.request(chosen.condition(), chosen.child().output())))
         if "error" in answer:
             raise UserError(f"can't plan {where!r} over {storage.uri}:\n{answer['error']}")
-        return filtered(_frame_over(frame, relation, index.planned(answer["keep"] or "")), where)
+        return filter_rows(_frame_over(frame, relation, index.planned(answer["keep"] or "")), where)
     ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
     location = relation.location()
     return _frame_over(frame, relation, index_factory(gateway, location).over(location, planner, strict))
@@ -132,7 +132,7 @@ class Readings:
         self._relation = relation_of(self.full, storage)
         self._snapshot = None if self._relation is None else Snapshot.load(storage)
 
-    def pruned(self, only: Collection[str] | None = None) -> tuple[DataFrame, FilePlanner]:
+    def prune(self, only: Collection[str] | None = None) -> tuple[DataFrame, FilePlanner]:
         """What the indexes leave to whatever filters it, and who plans that; a plan that fails, fails it.
 
         Args:
@@ -164,19 +164,19 @@ def relation_of(frame: DataFrame, storage: Storage) -> Any:
     """The relation that Hudi made; None for a table without rows, which is none over files."""
     leaf = frame._jdf.queryExecution().analyzed().collectLeaves().head()
     if leaf.getClass().getSimpleName() != "LogicalRelation":
-        raise _unlisted(storage, leaf)
+        raise _refuse_unlisted(storage, leaf)
     relation = leaf.relation()
     kind = relation.getClass().getSimpleName()
     if kind == "EmptyRelation":
         return None
     if kind != "HadoopFsRelation":
-        raise _unlisted(storage, relation)
+        raise _refuse_unlisted(storage, relation)
     if relation.location().getClass().getSimpleName() != "HoodieFileIndex":
-        raise _unlisted(storage, relation.location())
+        raise _refuse_unlisted(storage, relation.location())
     return relation
 
 
-def _unlisted(storage: Storage, part: Any) -> UnsupportedTableError:
+def _refuse_unlisted(storage: Storage, part: Any) -> UnsupportedTableError:
     reason = f"Hudi reads it through {part.getClass().getName()}, which gives no list of file slices"
     return UnsupportedTableError(uri=storage.uri, reason=reason)
 

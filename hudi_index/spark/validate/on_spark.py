@@ -20,7 +20,7 @@ from hudi_index.lifecycle.runs import TARGET, Run
 from hudi_index.spark.build.executor import split_by_reader, tasks_for
 from hudi_index.spark.build.expressions import runs_with_expressions
 from hudi_index.spark.build.faults import fault_notes
-from hudi_index.spark.build.slices import naming_slices, pieces_of_slices
+from hudi_index.spark.build.slices import naming_slices, runs_of_slices
 from hudi_index.spark.read.indexed import Readings
 from hudi_index.spark.validate.query_parity import IndexedLooks, answers
 from hudi_index.validation.comparison import Comparison, EntryDifference, difference_of
@@ -33,10 +33,10 @@ from hudi_index.validation.entries import (
     SIDE,
     STORED,
     ContentWork,
+    read_stored_rows,
     rebuilt_rows,
     rebuilt_rows_of,
     rows_of,
-    stored_rows,
 )
 from hudi_index.validation.in_process import values_by_reading
 
@@ -68,7 +68,7 @@ class OnSpark:
         """See hudi_index.validation.Checks."""
         plan, description = work.without_items(), work.description
         shards = self._rows(list(work.shards.items()), tasks_for(self.spark, description.items))
-        stored = shards.mapInArrow(_stored(plan), from_arrow_schema(ROWS))
+        stored = shards.mapInArrow(_read_stored(plan), from_arrow_schema(ROWS))
         done, faults = self.spark.sparkContext.accumulator(0), fault_notes(self.spark)
         for_spark, others = split_by_reader(description)
         past = [item.context.group for item in for_spark if item.context.group in work.outdated]
@@ -77,16 +77,16 @@ class OnSpark:
         items = self._rows(others, tasks_for(self.spark, others))
         if description.expressions:
             runs = runs_with_expressions(self.spark, plan.description, items, done, faults)
-            rebuilt = runs.mapInArrow(_changed(plan), from_arrow_schema(ROWS))
+            rebuilt = runs.mapInArrow(_read_changed(plan), from_arrow_schema(ROWS))
         else:
             rebuilt = items.mapInArrow(_rebuilt(plan, faults), from_arrow_schema(ROWS))
         if for_spark:
             tasks = tasks_for(self.spark, for_spark)
-            runs = pieces_of_slices(self.spark, description, for_spark, tasks, done)
+            runs = runs_of_slices(self.spark, description, for_spark, tasks, done)
             # In this order: of several sessions, that of the slices counts.
-            rebuilt = runs.mapInArrow(_changed(plan), from_arrow_schema(ROWS)).unionAll(rebuilt)
+            rebuilt = runs.mapInArrow(_read_changed(plan), from_arrow_schema(ROWS)).unionAll(rebuilt)
         with naming_slices(description, for_spark):
-            found = self._compared(work, rebuilt.unionAll(stored), limit)
+            found = self._compare(work, rebuilt.unionAll(stored), limit)
         try:
             raise_faults([each for each in faults.value if not isinstance(each, MissingSliceFileError)])
         except SlicesRefusedError as error:
@@ -110,7 +110,7 @@ class OnSpark:
         work = ContentWork(description, storage, {}, None, {}, {})
         shards = [(place, each) for place, name in enumerate(partitions) for each in state.view.slices(name)]
         ours = self._rows(shards, self.spark.sparkContext.defaultParallelism).mapInArrow(
-            _stored(work), from_arrow_schema(ROWS)
+            _read_stored(work), from_arrow_schema(ROWS)
         )
         names = [
             KEY,
@@ -120,14 +120,14 @@ class OnSpark:
         ]
         seen = self.spark.read.format("hudi").option("hoodie.metadata.enable", "false").load(storage.uri)
         theirs = seen.select(*names).mapInArrow(_seen_by_hudi(work), from_arrow_schema(ROWS))
-        return self._compared(work, ours.unionAll(theirs), limit)
+        return self._compare(work, ours.unionAll(theirs), limit)
 
     def _rows(self, work: Sequence[object], tasks: int) -> DataFrame:
         pickled = [(pickle.dumps(each),) for each in work]
         rows = self.spark.sparkContext.parallelize(pickled, max(1, min(len(work), tasks)))
         return self.spark.createDataFrame(rows, "work binary")
 
-    def _compared(self, work: ContentWork, rows: DataFrame, limit: int) -> Comparison:
+    def _compare(self, work: ContentWork, rows: DataFrame, limit: int) -> Comparison:
         """Bring equal keys together; only notes and some of what differs come to the driver."""
         of_stored = functions.when(functions.col(SIDE) == STORED, functions.col(CONTENT))
         of_rebuilt = functions.when(functions.col(SIDE) == REBUILT, functions.col(CONTENT))
@@ -184,17 +184,17 @@ class OnSpark:
         return answers(self.spark, IndexedLooks(self.spark, state.storage), queries, request)
 
 
-def _stored(work: ContentWork) -> Any:
+def _read_stored(work: ContentWork) -> Any:
     def stored(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for place, shard_slice in _unpickled(batches):
-            yield from stored_rows(work, place, shard_slice)
+        for place, shard_slice in _unpickle(batches):
+            yield from read_stored_rows(work, place, shard_slice)
 
     return stored
 
 
 def _rebuilt(work: ContentWork, faults: FaultNotes) -> Any:
     def rebuilt(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for item in _unpickled(batches):
+        for item in _unpickle(batches):
             try:
                 yield from rebuilt_rows(work, item)
             except HudiIndexError as error:
@@ -203,7 +203,7 @@ def _rebuilt(work: ContentWork, faults: FaultNotes) -> Any:
     return rebuilt
 
 
-def _changed(work: ContentWork) -> Any:
+def _read_changed(work: ContentWork) -> Any:
     def changed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return rebuilt_rows_of(work, (Run(**row) for batch in batches for row in batch.to_pylist()))
 
@@ -224,5 +224,5 @@ def _seen_by_hudi(work: ContentWork) -> Any:
     return seen
 
 
-def _unpickled(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
+def _unpickle(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
     return (pickle.loads(data.as_buffer()) for batch in batches for data in batch.column(0))

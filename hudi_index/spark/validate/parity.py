@@ -90,7 +90,7 @@ def refuse_without_hudi(spark: SparkSession) -> None:
 
 def compare_rows(pruned: DataFrame, full: DataFrame, *, limit: int) -> RowDifference:
     """Compare two answers to one question."""
-    return _compared(_texts(pruned, 0, 1).unionAll(_texts(full, 1, 0)), 1, limit)[0]
+    return _compare(_texts(pruned, 0, 1).unionAll(_texts(full, 1, 0)), 1, limit)[0]
 
 
 def compare_predicates(
@@ -113,12 +113,12 @@ def compare_predicates(
     sides = _texts(full, 1, 0, asked)
     for place, rows in enumerate(pruned):
         sides = sides.unionAll(_texts(rows, 0, 1, functions.lit(place)))
-    return _compared(sides, len(predicates), limit)
+    return _compare(sides, len(predicates), limit)
 
 
-def _compared(sides: DataFrame, questions: int, limit: int) -> list[RowDifference]:
+def _compare(sides: DataFrame, questions: int, limit: int) -> list[RowDifference]:
     """What the texts of both sides have in common, question by question."""
-    counted, found = _counted(sides), [RowDifference() for _ in range(questions)]
+    counted, found = _count(sides), [RowDifference() for _ in range(questions)]
     for row in _totals(counted).collect():
         found[row[_QUERY]] = RowDifference(row["full"], row["missing"], row["extra"])
     if any(each.missing or each.extra for each in found):
@@ -130,7 +130,7 @@ def _compared(sides: DataFrame, questions: int, limit: int) -> list[RowDifferenc
     return found
 
 
-def _counted(sides: DataFrame) -> DataFrame:
+def _count(sides: DataFrame) -> DataFrame:
     """How often each text comes, by question and side."""
     return sides.groupBy(_QUERY, functions.md5("text").alias("digest")).agg(
         functions.sum("full").alias("full"),

@@ -54,7 +54,7 @@ class Look(Protocol):
     def full(self) -> DataFrame:
         """All rows."""
 
-    def pruned(self, query: Query) -> DataFrame:
+    def prune(self, query: Query) -> DataFrame:
         """What pruning leaves for the filters of a query."""
 
     def note_plan(self, result: QueryResult, query: Query) -> None:
@@ -97,7 +97,7 @@ def _ask_together(table: Looks, queries: Sequence[Query], request: Request) -> d
     found = {}
     try:
         look = table.look()
-        rows = [gate.filtered(look.pruned(query), query.text) for query in asked]
+        rows = [gate.filter_rows(look.prune(query), query.text) for query in asked]
         texts = [query.text for query in asked]
         compared = compare_predicates(rows, look.full, texts, limit=request.limit)
         for query, difference in zip(asked, compared, strict=True):
@@ -123,7 +123,7 @@ def _ask_alone(table: Looks, query: Query, request: Request) -> QueryResult:
             break
         try:
             look = table.look()
-            pruned, full = (_answer_of(frame, query, request) for frame in (look.pruned(query), look.full))
+            pruned, full = (_answer_of(frame, query, request) for frame in (look.prune(query), look.full))
             difference = compare_rows(pruned, full, limit=request.limit)
             if look.is_past():
                 result.reason = _MOVED
@@ -167,9 +167,9 @@ class _IndexedLook:
         self._planners: dict[Query, FilePlanner] = {}
         self.full = self._readings.full
 
-    def pruned(self, query: Query) -> DataFrame:
+    def prune(self, query: Query) -> DataFrame:
         """What the indexes leave."""
-        frame, self._planners[query] = self._readings.pruned(query.only)
+        frame, self._planners[query] = self._readings.prune(query.only)
         return frame
 
     def note_plan(self, result: QueryResult, query: Query) -> None:
@@ -193,5 +193,5 @@ def _note_difference(result: QueryResult, found: RowDifference) -> None:
 def _answer_of(frame: DataFrame, query: Query, request: Request) -> DataFrame:
     """The answer that some rows give to a query, not computed yet. Raises RefusedTextError."""
     if query.form == PREDICATE:
-        return gate.filtered(frame, query.text)
+        return gate.filter_rows(frame, query.text)
     return gate.query(frame, query.text, view=request.view)

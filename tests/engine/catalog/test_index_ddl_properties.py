@@ -23,7 +23,7 @@ from hudi_index.catalog import (
 )
 from hudi_index.errors import DdlSyntaxError, UserError
 from hudi_index.kind_specs import specs
-from hudi_index.predicate.sql.tokens import quoted_name
+from hudi_index.predicate.sql.tokens import quote_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,7 @@ OPTIONS = st.dictionaries(
 
 
 def spelled(name: str) -> str:
-    return name if name.isascii() and name.isidentifier() and name.lower() != "table" else quoted_name(name)
+    return name if name.isascii() and name.isidentifier() and name.lower() != "table" else quote_name(name)
 
 
 KINDS = [spec.name for spec in specs().values() if spec.is_created]
@@ -85,9 +85,9 @@ def statements(draw: Callable[..., Any]) -> tuple[Statement, list[str]]:
     on_table = [
         "~ON",
         *draw(st.sampled_from([[], ["~TABLE"]])),
-        *".".join(map(quoted_name, parts)).split("\0"),
+        *".".join(map(quote_name, parts)).split("\0"),
     ]
-    named = quoted_name(name) if "-" in name or draw(st.booleans()) else name
+    named = quote_name(name) if "-" in name or draw(st.booleans()) else name
     match draw(st.sampled_from(["create", "drop", "show", "refresh", "rebuild"])):
         case "drop":
             has_table, if_exists = draw(st.booleans()), bool(draw(st.booleans()))
@@ -147,12 +147,12 @@ GAPS = st.sampled_from([" ", "\n", "\t \r\n", " /* it's */ ", " -- `gap\n", " /*
 @st.composite
 def rendered(draw: Callable[..., Any]) -> tuple[Statement, str]:
     statement, tokens = draw(statements())
-    pieces = []
+    file_slices = []
     for token in tokens:
         if token.startswith("~"):
             token = draw(st.sampled_from([token[1:], token[1:].lower(), token[1:].title()]))
-        pieces += [token, draw(GAPS)]
-    return statement, "".join(pieces) + str(draw(st.sampled_from(["", ";", " ; -- end"])))
+        file_slices += [token, draw(GAPS)]
+    return statement, "".join(file_slices) + str(draw(st.sampled_from(["", ";", " ; -- end"])))
 
 
 @given(rendered())

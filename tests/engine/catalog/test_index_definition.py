@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hudi_index.catalog import IndexDefinition, IndexState
 from hudi_index.catalog.definition import MAX_NAME_LENGTH
-from hudi_index.catalog.options import COMMON, known_options
+from hudi_index.catalog.options import COMMON, options_of
 from hudi_index.errors import (
     CatalogCorruptError,
     InvalidDefinitionError,
@@ -191,7 +191,7 @@ def test_time_zone_that_is_none_refused(zone: str) -> None:
 
 
 def test_options_of_the_table_known_to_some_kind_each() -> None:
-    known = {option.name for spec in specs().values() for option in known_options(spec, has_expression=True)}
+    known = {option.name for spec in specs().values() for option in options_of(spec, has_expression=True)}
     own = {option.name for spec in specs().values() for option in spec.options}
     assert known == {option.name for option in COMMON} | own
 

@@ -101,16 +101,16 @@ class IndexKindLaws:
             passed: Slices that an answer can't change any more.
         """
         matches = self.matches(column, condition)
-        covered = [piece for place, piece in enumerate(table) if place not in uncovered]
+        covered = [file_slice for place, file_slice in enumerate(table) if place not in uncovered]
         left = [place not in passed for place in range(len(table)) if place not in uncovered]
         question = kind.ask(self.constraint(column, condition), candidates_of(covered, left))
         if question is None:
             return
         entries = found(question)
-        refuted = question.refuted(entries)
+        refuted = question.refute(entries)
         assert refuted.shape == (len(covered),)
-        for piece, is_refuted, is_left in zip(covered, refuted.tolist(), left, strict=True):
-            holds = piece.holds(matches)
+        for file_slice, is_refuted, is_left in zip(covered, refuted.tolist(), left, strict=True):
+            holds = file_slice.holds(matches)
             if is_left:
                 assert not (is_refuted and holds)
                 if self.is_exact and isinstance(condition, Domain) and is_list(condition):
@@ -161,11 +161,13 @@ class IndexKindLaws:
         @settings(max_examples=settings().max_examples // 10)
         @given(self.slices(column), st.lists(st.integers(0, 5), max_size=4))
         def check(table: list[Slice], cuts: list[int]) -> None:
-            for piece in table:
-                whole = content_of(kind, describe(kind, piece.context, batches_of(piece, column)))
-                cut = content_of(kind, describe(kind, piece.context, batches_of(piece, column, cuts)))
+            for file_slice in table:
+                whole = content_of(kind, describe(kind, file_slice.context, batches_of(file_slice, column)))
+                cut = content_of(
+                    kind, describe(kind, file_slice.context, batches_of(file_slice, column, cuts))
+                )
                 assert whole == cut
-                assert all(key.endswith(kind.owner_suffix(piece.context)) for key in whole)
+                assert all(key.endswith(kind.owner_suffix(file_slice.context)) for key in whole)
 
         check()
 
@@ -211,7 +213,7 @@ def is_list(domain: Domain) -> bool:
 
 
 def entries_of(kind: IndexKind, column: str, table: Sequence[Slice]) -> pa.Table:
-    found = [describe(kind, piece.context, batches_of(piece, column)) for piece in table]
+    found = [describe(kind, file_slice.context, batches_of(file_slice, column)) for file_slice in table]
     return pa.concat_tables(found)
 
 
@@ -278,13 +280,15 @@ def commit(
 def changes_of(
     kind: IndexKind, column: str, before: Sequence[Slice], after: Sequence[Slice]
 ) -> tuple[pa.Table, pa.Table]:
-    old, new = ({piece.group: piece for piece in table} for table in (before, after))
+    old, new = ({file_slice.group: file_slice for file_slice in table} for table in (before, after))
     upserts, deletes = [], []
     for group in sorted({*old, *new}):
         nothing = Slice((new.get(group) or old[group]).context, ())
         described = [
-            describe(kind, nothing.context, batches_of(piece, column)) if piece else no_entries(kind)
-            for piece in (old.get(group), new.get(group))
+            describe(kind, nothing.context, batches_of(file_slice, column))
+            if file_slice
+            else no_entries(kind)
+            for file_slice in (old.get(group), new.get(group))
         ]
         written, gone = diff_entries(described[0], described[1])
         upserts.append(written)
@@ -313,8 +317,8 @@ def prune(
 ) -> frozenset[FileGroupId]:
     """What a kind refutes of a table by some entries, all of it covered."""
     question = question_of(kind, constraint, table)
-    refuted = [] if question is None else question.refuted(entries).tolist()
-    return frozenset(piece.group for piece, gone in zip(table, refuted, strict=False) if gone)
+    refuted = [] if question is None else question.refute(entries).tolist()
+    return frozenset(file_slice.group for file_slice, gone in zip(table, refuted, strict=False) if gone)
 
 
 def refuted_by(

@@ -133,18 +133,18 @@ def array_of(column: str, values: Sequence[Any]) -> pa.Array[Any]:
     return pa.array(structs, pa.struct([pa.field("city", pa.string())]))
 
 
-def batches_of(piece: Slice, column: str, cuts: Sequence[int] = ()) -> list[pa.RecordBatch]:
+def batches_of(file_slice: Slice, column: str, cuts: Sequence[int] = ()) -> list[pa.RecordBatch]:
     """The rows as batches, cut before these positions."""
     whole = pa.RecordBatch.from_pydict(
         {
-            RECORD_KEY: pa.array([row.record_key for row in piece.rows], pa.string()),
-            ROW_POSITION: pa.array(range(len(piece.rows)), pa.int64()),
-            column.partition(".")[0]: array_of(column, [row.value for row in piece.rows]),
-            ORDERING: pa.array([row.ordering for row in piece.rows], pa.int64()),
-            COMMIT_TIME: pa.array([row.commit_time for row in piece.rows], pa.string()),
+            RECORD_KEY: pa.array([row.record_key for row in file_slice.rows], pa.string()),
+            ROW_POSITION: pa.array(range(len(file_slice.rows)), pa.int64()),
+            column.partition(".")[0]: array_of(column, [row.value for row in file_slice.rows]),
+            ORDERING: pa.array([row.ordering for row in file_slice.rows], pa.int64()),
+            COMMIT_TIME: pa.array([row.commit_time for row in file_slice.rows], pa.string()),
         }
     )
-    ends = [0, *sorted(min(cut, len(piece.rows)) for cut in cuts), len(piece.rows)]
+    ends = [0, *sorted(min(cut, len(file_slice.rows)) for cut in cuts), len(file_slice.rows)]
     return [whole.slice(start, stop - start) for start, stop in pairwise(ends)]
 
 
@@ -181,9 +181,9 @@ def slices_of(value: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Slice]]:
         st.none() | st.integers(-1, 1),
         st.sampled_from(["20250401000000000", "20250401000000001"]),
     )
-    pieces = [st.lists(row, max_size=5).map(partial(slice_of, place)) for place in range(4)]
+    file_slices = [st.lists(row, max_size=5).map(partial(slice_of, place)) for place in range(4)]
     return st.sets(st.integers(0, 3), min_size=1).flatmap(
-        lambda places: st.tuples(*(pieces[p] for p in places)).map(list)
+        lambda places: st.tuples(*(file_slices[p] for p in places)).map(list)
     )
 
 

@@ -114,7 +114,7 @@ def people() -> tuple[Bitmap, pa.Table, list[Slice]]:
     entries = [
         describe(
             kind,
-            piece.context,
+            file_slice.context,
             [
                 pa.RecordBatch.from_pydict(
                     {
@@ -125,7 +125,7 @@ def people() -> tuple[Bitmap, pa.Table, list[Slice]]:
                 )
             ],
         )
-        for piece, rows in zip(table, PEOPLE.values(), strict=True)
+        for file_slice, rows in zip(table, PEOPLE.values(), strict=True)
     ]
     return kind, pa.concat_tables(entries), table
 
@@ -138,10 +138,10 @@ def test_the_rfcs_example_of_women_who_commute_by_car() -> None:
         for column, value in (("gender", "female"), ("commute_type", "car"))
     )
 
-    assert [women[piece.group] for piece in table] == [BitMap([0]), BitMap([0, 2]), BitMap([0])]
+    assert [women[file_slice.group] for file_slice in table] == [BitMap([0]), BitMap([0, 2]), BitMap([0])]
     both = {group: rows & (by_car[group] or BitMap()) for group, rows in women.items() if rows is not None}
     # The first holds a woman and a car, on different rows.
-    assert [bool(both[piece.group]) for piece in table] == [False, True, False]
+    assert [bool(both[file_slice.group]) for file_slice in table] == [False, True, False]
     assert not prune(kind, on("gender", Domain.points(["female"])), entries, covered)
 
 
@@ -153,8 +153,10 @@ def test_positions_are_exact_or_unknown(column: str) -> None:
     @given(slices(column), domains(column))
     def check(table: list[Slice], domain: Domain) -> None:
         for group, rows in positions(kind, column, table, domain).items():
-            (piece,) = (each for each in table if each.group == group)
-            expected = BitMap(place for place, row in enumerate(piece.rows) if domain.contains(row.value))
+            (file_slice,) = (each for each in table if each.group == group)
+            expected = BitMap(
+                place for place, row in enumerate(file_slice.rows) if domain.contains(row.value)
+            )
             assert rows is None or rows == expected
             if all(each.is_point for each in domain.ranges):
                 assert rows is not None
@@ -164,35 +166,43 @@ def test_positions_are_exact_or_unknown(column: str) -> None:
 
 def test_rows_beside_a_bound_that_was_cut_are_unknown() -> None:
     long = "x" * 2000
-    piece = slice_of(0, rows_of(long + "a", long + "b", long + "c"))
+    file_slice = slice_of(0, rows_of(long + "a", long + "b", long + "c"))
     for each in (Range.above(long + "b"), Range.at_most(long + "b")):
-        assert positions(bitmap_over("text"), "text", [piece], Domain.of([each])) == {piece.group: None}
-        assert not refuted_by(bitmap_over("text"), "text", [piece], Domain.of([each]))
+        assert positions(bitmap_over("text"), "text", [file_slice], Domain.of([each])) == {
+            file_slice.group: None
+        }
+        assert not refuted_by(bitmap_over("text"), "text", [file_slice], Domain.of([each]))
 
 
 def test_null_has_a_bitmap_of_its_own() -> None:
-    piece = slice_of(0, rows_of(None, "!", None))
+    file_slice = slice_of(0, rows_of(None, "!", None))
 
-    assert positions(bitmap_over("text"), "text", [piece], Domain.null()) == {piece.group: BitMap([0, 2])}
-    assert positions(bitmap_over("text"), "text", [piece], Domain.points(["!"])) == {piece.group: BitMap([1])}
+    assert positions(bitmap_over("text"), "text", [file_slice], Domain.null()) == {
+        file_slice.group: BitMap([0, 2])
+    }
+    assert positions(bitmap_over("text"), "text", [file_slice], Domain.points(["!"])) == {
+        file_slice.group: BitMap([1])
+    }
 
 
 def test_equal_values_share_a_bitmap() -> None:
-    piece = slice_of(0, rows_of(0.0, -0.0, NAN, -NAN, 1.0))
+    file_slice = slice_of(0, rows_of(0.0, -0.0, NAN, -NAN, 1.0))
 
-    assert positions(bitmap_over("real"), "real", [piece], Domain.points([0.0])) == {
-        piece.group: BitMap([0, 1])
+    assert positions(bitmap_over("real"), "real", [file_slice], Domain.points([0.0])) == {
+        file_slice.group: BitMap([0, 1])
     }
-    assert positions(bitmap_over("real"), "real", [piece], Domain.points([NAN])) == {
-        piece.group: BitMap([2, 3])
+    assert positions(bitmap_over("real"), "real", [file_slice], Domain.points([NAN])) == {
+        file_slice.group: BitMap([2, 3])
     }
 
 
 def test_a_value_that_stands_nowhere_has_no_rows() -> None:
-    piece = slice_of(0, rows_of("a"))
+    file_slice = slice_of(0, rows_of("a"))
 
-    assert positions(bitmap_over("text"), "text", [piece], Domain.points(["b"])) == {piece.group: BitMap()}
-    assert positions(bitmap_over("text"), "text", [piece], Domain.none()) == {piece.group: BitMap()}
+    assert positions(bitmap_over("text"), "text", [file_slice], Domain.points(["b"])) == {
+        file_slice.group: BitMap()
+    }
+    assert positions(bitmap_over("text"), "text", [file_slice], Domain.none()) == {file_slice.group: BitMap()}
 
 
 def test_a_file_group_with_too_many_values_is_never_refuted() -> None:
@@ -211,11 +221,11 @@ def test_a_file_group_with_too_many_values_is_never_refuted() -> None:
 # The values that sort next to the marker, and the text that looks like it.
 @pytest.mark.parametrize("value", ["%~", "%", "%25~", "~", "$", "&", "'"])
 def test_no_value_is_taken_for_the_marker(value: str) -> None:
-    piece = slice_of(0, rows_of(value))
+    file_slice = slice_of(0, rows_of(value))
 
-    assert refuted_by(bitmap_over("text"), "text", [piece], Domain.points(["a"])) == {piece.group}
-    assert positions(bitmap_over("text"), "text", [piece], Domain.points([value])) == {
-        piece.group: BitMap([0])
+    assert refuted_by(bitmap_over("text"), "text", [file_slice], Domain.points(["a"])) == {file_slice.group}
+    assert positions(bitmap_over("text"), "text", [file_slice], Domain.points([value])) == {
+        file_slice.group: BitMap([0])
     }
 
 
@@ -229,31 +239,39 @@ def test_entries_of_other_columns_do_not_count() -> None:
 
 
 def test_a_bitmap_that_nobody_can_read_is_unknown() -> None:
-    kind, piece = bitmap_over("text"), slice_of(0, rows_of("a"))
-    entries = entries_of(kind, "text", [piece])
+    kind, file_slice = bitmap_over("text"), slice_of(0, rows_of("a"))
+    entries = entries_of(kind, "text", [file_slice])
     struct = entries.schema.field("BitmapIndexMetadata").type
     odd: list[Any] = [None, {"bitmap": None}, {"bitmap": b""}, {"bitmap": b"odd"}]
     for payload in odd:
         doubtful = entries.set_column(2, "BitmapIndexMetadata", pa.array([payload], struct))
-        assert rows_by(kind, on("text", Domain.points(["a"])), doubtful, [piece]) == {piece.group: None}
-        assert not prune(kind, on("text", Domain.points(["a"])), doubtful, [piece])
+        assert rows_by(kind, on("text", Domain.points(["a"])), doubtful, [file_slice]) == {
+            file_slice.group: None
+        }
+        assert not prune(kind, on("text", Domain.points(["a"])), doubtful, [file_slice])
 
 
 def test_bytes_do_not_depend_on_batches() -> None:
     values = ["a"] * 70_000 + ["b", "a"] * 5000 + [None] * 3
-    piece = slice_of(0, rows_of(*values))
+    file_slice = slice_of(0, rows_of(*values))
     kind = bitmap_over("text")
-    whole = content_of(kind, describe(kind, piece.context, batches_of(piece, "text")))
-    cut = content_of(kind, describe(kind, piece.context, batches_of(piece, "text", range(0, 80_000, 7_001))))
+    whole = content_of(kind, describe(kind, file_slice.context, batches_of(file_slice, "text")))
+    cut = content_of(
+        kind, describe(kind, file_slice.context, batches_of(file_slice, "text", range(0, 80_000, 7_001)))
+    )
 
     assert whole == cut
     # 70,000 rows in a run and 5,000 apart: 16 bytes and 2 each.
-    assert len(whole["text$a" + kind.owner_suffix(piece.context)]["BitmapIndexMetadata"]["bitmap"]) < 12_000
+    assert (
+        len(whole["text$a" + kind.owner_suffix(file_slice.context)]["BitmapIndexMetadata"]["bitmap"]) < 12_000
+    )
 
 
 def test_bitmaps_are_portable() -> None:
-    piece, kind = slice_of(0, rows_of("a", "b", "a")), bitmap_over("text")
-    entry = content_of(kind, entries_of(kind, "text", [piece]))["text$a" + kind.owner_suffix(piece.context)]
+    file_slice, kind = slice_of(0, rows_of("a", "b", "a")), bitmap_over("text")
+    entry = content_of(kind, entries_of(kind, "text", [file_slice]))[
+        "text$a" + kind.owner_suffix(file_slice.context)
+    ]
 
     # Roaring's interchange format: cookie, one container, its key, cardinality - 1, offset, two values.
     assert entry["BitmapIndexMetadata"]["bitmap"].hex() == "3a30000001000000000001001000000000000200"

@@ -23,9 +23,9 @@ class TestLaws(IndexKindLaws):
 GOLDEN = "9820a6f985f955f51256908038f1e0208469d105ec631ed779187125baf4af0d"
 
 
-def filter_of(piece: Slice, column: str = "text", **options: str) -> bytes:
+def filter_of(file_slice: Slice, column: str = "text", **options: str) -> bytes:
     kind = kind_over("bloom_filters", column, **options)
-    (entry,) = content_of(kind, describe(kind, piece.context, batches_of(piece, column))).values()
+    (entry,) = content_of(kind, describe(kind, file_slice.context, batches_of(file_slice, column))).values()
     payload: dict[str, Any] = entry["BloomFilterMetadata"]
     assert payload["type"] == TYPE
     data: bytes = payload["bloomFilter"]
@@ -33,9 +33,11 @@ def filter_of(piece: Slice, column: str = "text", **options: str) -> bytes:
 
 
 def test_key() -> None:
-    kind, piece = kind_over("bloom_filters", "text"), slice_of(3, rows_of("a"))
+    kind, file_slice = kind_over("bloom_filters", "text"), slice_of(3, rows_of("a"))
 
-    assert list(content_of(kind, describe(kind, piece.context, batches_of(piece, "text")))) == ["text$.$f-11"]
+    assert list(content_of(kind, describe(kind, file_slice.context, batches_of(file_slice, "text")))) == [
+        "text$.$f-11"
+    ]
 
 
 # A filter that another release or machine would read differently would lose rows: these bytes are for ever.
@@ -57,15 +59,16 @@ def test_order_and_repetition_do_not_matter() -> None:
 
 
 def test_the_rate_is_kept() -> None:
-    kind, piece = kind_over("bloom_filters", "number"), slice_of(0, rows_of(*range(2000)))
-    entries = entries_of(kind, "number", [piece])
+    kind, file_slice = kind_over("bloom_filters", "number"), slice_of(0, rows_of(*range(2000)))
+    entries = entries_of(kind, "number", [file_slice])
     lost = [
-        prune(kind, on("number", Domain.points([number])), entries, [piece]) for number in range(5000, 7000)
+        prune(kind, on("number", Domain.points([number])), entries, [file_slice])
+        for number in range(5000, 7000)
     ]
 
     assert sum(not each for each in lost) < 2000 * 0.02
-    assert len(filter_of(piece, "number", false_positive_rate="0.0001")) > 1.5 * len(
-        filter_of(piece, "number")
+    assert len(filter_of(file_slice, "number", false_positive_rate="0.0001")) > 1.5 * len(
+        filter_of(file_slice, "number")
     )
 
 
@@ -85,19 +88,19 @@ def test_null_is_a_member() -> None:
     [Domain.not_null(), Domain.of([Range.above("a")]), Domain.of([starting_with("a")]), Domain.all()],
 )
 def test_ranges_are_not_answered(domain: Domain) -> None:
-    kind, piece = kind_over("bloom_filters", "text"), slice_of(0, rows_of("b"))
+    kind, file_slice = kind_over("bloom_filters", "text"), slice_of(0, rows_of("b"))
 
     assert question_of(kind, on("text", domain)) is None
-    assert not prune(kind, on("text", domain), entries_of(kind, "text", [piece]), [piece])
+    assert not prune(kind, on("text", domain), entries_of(kind, "text", [file_slice]), [file_slice])
 
 
 def test_a_filter_that_nobody_understands_refutes_nothing() -> None:
-    kind, piece = kind_over("bloom_filters", "text"), slice_of(0, rows_of("b"))
-    entries, wanted = entries_of(kind, "text", [piece]), on("text", Domain.points(["a"]))
+    kind, file_slice = kind_over("bloom_filters", "text"), slice_of(0, rows_of("b"))
+    entries, wanted = entries_of(kind, "text", [file_slice]), on("text", Domain.points(["a"]))
     struct = entries.schema.field("BloomFilterMetadata").type
     data = entries.column("BloomFilterMetadata").to_pylist()[0]["bloomFilter"]  # type: ignore[index]  # no null among them
 
-    assert prune(kind, wanted, entries, [piece])
+    assert prune(kind, wanted, entries, [file_slice])
     for odd in (
         None,
         {"type": TYPE, "bloomFilter": None},
@@ -105,7 +108,7 @@ def test_a_filter_that_nobody_understands_refutes_nothing() -> None:
         {"type": "?", "bloomFilter": data},
     ):
         column = pa.array([odd], struct)
-        assert not prune(kind, wanted, entries.set_column(2, "BloomFilterMetadata", column), [piece])
+        assert not prune(kind, wanted, entries.set_column(2, "BloomFilterMetadata", column), [file_slice])
 
 
 def test_a_file_group_without_a_filter_is_kept() -> None:

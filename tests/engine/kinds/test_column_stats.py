@@ -54,23 +54,25 @@ class TestLaws(IndexKindLaws):
 
 
 def stats_of(column: str, *values: Any) -> dict[str, Any]:
-    kind, piece = kind_over("column_stats", column), slice_of(0, rows_of(*values))
-    (entry,) = content_of(kind, describe(kind, piece.context, batches_of(piece, column, [1]))).values()
+    kind, file_slice = kind_over("column_stats", column), slice_of(0, rows_of(*values))
+    (entry,) = content_of(
+        kind, describe(kind, file_slice.context, batches_of(file_slice, column, [1]))
+    ).values()
     payload: dict[str, Any] = entry["ColumnStatsMetadata"]
     return payload
 
 
-def refuted(column: str, domain: Domain, *values: list[Any]) -> set[int]:
+def refute(column: str, domain: Domain, *values: list[Any]) -> set[int]:
     """The places of the file groups that are refuted."""
     table = [slice_of(place, rows_of(*each)) for place, each in enumerate(values)]
     found = refuted_by(kind_over("column_stats", column), column, table, domain)
-    return {place for place, piece in enumerate(table) if piece.group in found}
+    return {place for place, file_slice in enumerate(table) if file_slice.group in found}
 
 
 def test_key_and_payload() -> None:
-    kind, piece = kind_over("column_stats", "text"), slice_of(0, rows_of("b", None, "a$"))
+    kind, file_slice = kind_over("column_stats", "text"), slice_of(0, rows_of("b", None, "a$"))
 
-    assert content_of(kind, describe(kind, piece.context, batches_of(piece, "text"))) == {
+    assert content_of(kind, describe(kind, file_slice.context, batches_of(file_slice, "text"))) == {
         "text$2025/04/01$2aa10971-11b2-41b3-9baf-ab33c0000144-0": {
             "key": "text$2025/04/01$2aa10971-11b2-41b3-9baf-ab33c0000144-0",
             "partition": "column_stats",
@@ -96,7 +98,7 @@ def test_key_and_payload() -> None:
 
 # A1, #18791: LIKE 'p%' as min <= 'p' <= max drops a file group that begins at 'p_00'.
 def test_a_prefix_keeps_what_begins_above_it() -> None:
-    assert refuted("text", Domain.of([starting_with("p")]), ["p_00", "p_99"], ["q"], ["a", "o~"]) == {1, 2}
+    assert refute("text", Domain.of([starting_with("p")]), ["p_00", "p_99"], ["q"], ["a", "o~"]) == {1, 2}
 
 
 # A2, #18754: one NaN made the bounds 0.0.
@@ -106,9 +108,9 @@ def test_nan_is_the_largest_value_and_counted() -> None:
     assert found["nanCount"] == 2
     assert found["minValue"] == encoded(5.0)
     assert found["maxValue"] == encoded(NAN)
-    assert refuted("real", Domain.points([7.0]), [5.0, NAN, 7.0], [1.0]) == {1}
-    assert refuted("real", Domain.points([NAN]), [5.0, NAN], [INFINITY]) == {1}
-    assert refuted("real", Domain.points([INFINITY]), [NAN, NAN], [INFINITY, NAN]) == {0}
+    assert refute("real", Domain.points([7.0]), [5.0, NAN, 7.0], [1.0]) == {1}
+    assert refute("real", Domain.points([NAN]), [5.0, NAN], [INFINITY]) == {1}
+    assert refute("real", Domain.points([INFINITY]), [NAN, NAN], [INFINITY, NAN]) == {0}
 
 
 def encoded(value: float) -> str:
@@ -116,7 +118,7 @@ def encoded(value: float) -> str:
 
 
 def test_zero_has_no_sign() -> None:
-    assert refuted("real", Domain.points([0.0]), [-0.0], [0.0], [5e-324]) == {2}
+    assert refute("real", Domain.points([0.0]), [-0.0], [0.0], [5e-324]) == {2}
     assert stats_of("real", -0.0)["minValue"] == stats_of("real", 0.0)["maxValue"]
 
 
@@ -127,8 +129,8 @@ def test_a_long_text_keeps_bounds_around_it() -> None:
     assert found["minValue"] == "b" * 256
     assert found["maxValue"] == "c" * 255 + "d"
     assert not found["isExact"]
-    assert not refuted("text", Domain.points(["b" * 5000]), ["b" * 5000])
-    assert refuted("text", Domain.not_null(), ["b" * 5000], [None]) == {1}
+    assert not refute("text", Domain.points(["b" * 5000]), ["b" * 5000])
+    assert refute("text", Domain.not_null(), ["b" * 5000], [None]) == {1}
 
 
 @pytest.mark.parametrize(
@@ -165,9 +167,9 @@ def test_unknown_counts_refute_nothing() -> None:
 def test_null_is_refuted_by_its_count() -> None:
     groups: list[list[Any]] = [[1, None], [1], [None, None], []]
 
-    assert refuted("number", Domain.null(), *groups) == {1, 3}
-    assert refuted("number", Domain.not_null(), *groups) == {2, 3}
-    assert refuted("number", Domain.of([Range.equal(2)], has_null=True), *groups) == {1, 3}
+    assert refute("number", Domain.null(), *groups) == {1, 3}
+    assert refute("number", Domain.not_null(), *groups) == {2, 3}
+    assert refute("number", Domain.of([Range.equal(2)], has_null=True), *groups) == {1, 3}
 
 
 # A5 A6 A18, #10389 #5275 #20296: a column indexed later, an entry that is missing: not all null, unknown.
@@ -183,13 +185,13 @@ def test_a_file_group_without_an_entry_is_kept() -> None:
 
 # A7, #7032: a wrong maximum made IN on an existing value empty.
 def test_in_keeps_both_ends() -> None:
-    assert refuted("number", Domain.points([-5, 10]), [1, 10], [-5, 3], [0, 9]) == {2}
+    assert refute("number", Domain.points([-5, 10]), [1, 10], [-5, 3], [0, 9]) == {2}
 
 
 # A17, #9884: milliseconds read as microseconds.
 def test_units_of_time_do_not_matter() -> None:
     moments = [1_700_000_000_123, -1]
-    piece = slice_of(0, rows_of(*moments))
+    file_slice = slice_of(0, rows_of(*moments))
     found = []
     units: tuple[tuple[pa.DataType, int], ...] = (
         (pa.timestamp("ms", "UTC"), 1),
@@ -200,7 +202,7 @@ def test_units_of_time_do_not_matter() -> None:
         kind = kind_of(definition_of("column_stats", "at"), {"at": data_type})
         values = pa.array([moment * factor for moment in moments], data_type)
         batch = pa.RecordBatch.from_pydict({"at": values})
-        found.append(describe(kind, piece.context, [batch]).to_pylist())
+        found.append(describe(kind, file_slice.context, [batch]).to_pylist())
 
     assert found[0] == found[1] == found[2]
 
@@ -222,24 +224,26 @@ def test_a_nested_field_is_null_where_its_struct_is() -> None:
 
 def test_a_field_that_is_not_there_is_named() -> None:
     kind = kind_of(definition_of("column_stats", "place.town"), {"place.town": pa.string()})
-    piece = slice_of(0, rows_of("x"))
+    file_slice = slice_of(0, rows_of("x"))
 
     with pytest.raises(UnknownColumnError, match=r"place\.town"):
-        describe(kind, piece.context, batches_of(piece, "place.city"))
+        describe(kind, file_slice.context, batches_of(file_slice, "place.city"))
 
 
 # A10, #17479: an index on lower(c) was used for upper(c), and for c itself.
 def test_an_expression_is_answered_by_its_own_index_only() -> None:
     definition = IndexDefinition("idx_lower", "column_stats", ("text",), "lower(text)")
     kind = kind_of(definition, {"lower(text)": pa.string()})
-    piece = slice_of(0, rows_of("a"))
-    batch = batches_of(piece, "text")[0].rename_columns([RECORD_KEY, ROW_POSITION, *kind.columns, "v", "c"])
-    entries = describe(kind, piece.context, [batch])
+    file_slice = slice_of(0, rows_of("a"))
+    batch = batches_of(file_slice, "text")[0].rename_columns(
+        [RECORD_KEY, ROW_POSITION, *kind.columns, "v", "c"]
+    )
+    entries = describe(kind, file_slice.context, [batch])
     wanted = Domain.points(["b"])
 
     assert kind.partition == "func_index_idx_lower"
-    assert entries.column("key").to_pylist() == [f"idx_lower{kind.owner_suffix(piece.context)}"]
-    assert prune(kind, Constraint(Term("lower(text)", is_expression=True), wanted), entries, [piece])
+    assert entries.column("key").to_pylist() == [f"idx_lower{kind.owner_suffix(file_slice.context)}"]
+    assert prune(kind, Constraint(Term("lower(text)", is_expression=True), wanted), entries, [file_slice])
     for other in (
         Term("upper(text)", is_expression=True),
         Term("text"),
@@ -247,7 +251,7 @@ def test_an_expression_is_answered_by_its_own_index_only() -> None:
         Term("idx_lower"),
     ):
         assert question_of(kind, Constraint(other, wanted)) is None
-        assert not prune(kind, Constraint(other, wanted), entries, [piece])
+        assert not prune(kind, Constraint(other, wanted), entries, [file_slice])
 
 
 @pytest.mark.parametrize(
@@ -263,11 +267,11 @@ def test_an_expression_is_answered_by_its_own_index_only() -> None:
     ],
 )
 def test_a_literal_of_another_kind_is_not_answered(column: str, value: Any) -> None:
-    kind, piece = kind_over("column_stats", column), slice_of(0, rows_of(None))
+    kind, file_slice = kind_over("column_stats", column), slice_of(0, rows_of(None))
     constraint = on(column, Domain.points([value]))
 
     assert question_of(kind, constraint) is None
-    assert not prune(kind, constraint, entries_of(kind, column, [piece]), [piece])
+    assert not prune(kind, constraint, entries_of(kind, column, [file_slice]), [file_slice])
 
 
 def test_a_type_without_order_is_refused() -> None:
@@ -276,9 +280,9 @@ def test_a_type_without_order_is_refused() -> None:
 
 
 def test_several_columns_have_an_entry_each() -> None:
-    kind, piece = kind_over("column_stats", "number", "text"), slice_of(0, [])
+    kind, file_slice = kind_over("column_stats", "number", "text"), slice_of(0, [])
     batch = pa.RecordBatch.from_pydict({"number": array_of("number", [1]), "text": array_of("text", ["b"])})
-    entries = describe(kind, piece.context, [batch])
+    entries = describe(kind, file_slice.context, [batch])
     covered = [slice_of(0, rows_of(1))]
 
     assert kind.columns == ("number", "text")
@@ -294,16 +298,16 @@ def test_footers_give_the_same_entries_as_rows(column: str, tmp_path: Path) -> N
     @settings(max_examples=settings().max_examples // 10)
     @given(slices(column))
     def check(table: list[Slice]) -> None:
-        piece = table[0]
-        rows = pa.Table.from_batches(batches_of(piece, column))
+        file_slice = table[0]
+        rows = pa.Table.from_batches(batches_of(file_slice, column))
         footer = footer_of(tmp_path, rows, column)
-        entries, rest = kind.entries_of_statistics(piece.context, footer), kind.without(footer)
+        entries, rest = kind.entries_of_statistics(file_slice.context, footer), kind.without(footer)
         assert rest is None or rest == kind
         if rest is None:
-            assert content_of(kind, entries) == content_of(kind, entries_of(kind, column, [piece]))
+            assert content_of(kind, entries) == content_of(kind, entries_of(kind, column, [file_slice]))
         else:
             # Nothing is proven of no rows and of floating point; long bounds are not in footers.
-            assert not piece.rows or column in ("real", "text", "place.city", "data")
+            assert not file_slice.rows or column in ("real", "text", "place.city", "data")
 
     check()
 
@@ -319,12 +323,12 @@ def footer_of(path: Path, rows: pa.Table, column: str) -> dict[str, ColumnStatis
 
 
 def test_what_footers_do_not_prove_comes_from_rows() -> None:
-    kind, piece = kind_over("column_stats", "number", "real", "text"), slice_of(0, [])
+    kind, file_slice = kind_over("column_stats", "number", "real", "text"), slice_of(0, [])
     assert isinstance(kind, ColumnStats)
     one = ColumnStatistics(pa.scalar(1), pa.scalar(1), 0, 1)
 
     known = {"number": one, "real": one, "text": None}
-    entries, rest = kind.entries_of_statistics(piece.context, known), kind.without(known)
+    entries, rest = kind.entries_of_statistics(file_slice.context, known), kind.without(known)
 
     assert [row["ColumnStatsMetadata"]["columnName"] for row in entries.to_pylist()] == ["number"]
     assert rest is not None

@@ -9,10 +9,10 @@ import pytest
 
 from hudi_index.coverage.files import (
     IndexedSlice,
-    described_places,
+    columns_of_notes,
     entries_of,
-    indexed_slices,
-    noted_columns,
+    match_slices,
+    parse_indexed_slices,
 )
 from hudi_index.coverage.identities import identity_columns
 from hudi_index.entries.schema import ENTRY_SCHEMA
@@ -33,15 +33,15 @@ LOGS_ONLY = FileSlice(FileGroupId("", "c"), None, (".c_2.log.1_0-0-0",), log_siz
 SLICES = (BASE, LOGGED, LOGS_ONLY)
 
 
-def note(piece: FileSlice, number: int) -> IndexedSlice:
-    return IndexedSlice.of(piece, number=number, row_count=100 + number, schema_id="s")
+def note(file_slice: FileSlice, number: int) -> IndexedSlice:
+    return IndexedSlice.of(file_slice, number=number, row_count=100 + number, schema_id="s")
 
 
-NOTED = {piece.group: note(piece, number) for number, piece in enumerate(SLICES)}
+NOTED = {file_slice.group: note(file_slice, number) for number, file_slice in enumerate(SLICES)}
 
 
 def test_what_is_noted_is_read_back() -> None:
-    known = indexed_slices(entries_of(NOTED.values()))
+    known = parse_indexed_slices(entries_of(NOTED.values()))
     assert dict(known) == NOTED
     assert len(known) == 3
     assert BASE.group in known
@@ -50,7 +50,7 @@ def test_what_is_noted_is_read_back() -> None:
 
 
 def test_nothing_is_noted_in_an_empty_partition() -> None:
-    known = indexed_slices(ENTRY_SCHEMA.empty_table())
+    known = parse_indexed_slices(ENTRY_SCHEMA.empty_table())
     assert not known
     assert known.uncovered(SLICES) == list(SLICES)
     assert known.gone(SLICES) == []
@@ -58,7 +58,7 @@ def test_nothing_is_noted_in_an_empty_partition() -> None:
 
 def test_entries_of_several_chunks_are_one() -> None:
     tables = [entries_of([each]) for each in NOTED.values()]
-    assert dict(indexed_slices(pa.concat_tables(tables))) == NOTED
+    assert dict(parse_indexed_slices(pa.concat_tables(tables))) == NOTED
 
 
 @pytest.mark.parametrize(
@@ -78,41 +78,47 @@ def test_entries_of_several_chunks_are_one() -> None:
     ids=str,
 )
 def test_slice_that_differs_in_anything_is_not_covered(other: FileSlice) -> None:
-    known = indexed_slices(entries_of(NOTED.values()))
-    current = [other, *(piece for piece in SLICES if piece.group != other.group)]
+    known = parse_indexed_slices(entries_of(NOTED.values()))
+    current = [other, *(file_slice for file_slice in SLICES if file_slice.group != other.group)]
     assert known.uncovered(current) == [other]
-    for piece in current:
-        is_same = piece.group in NOTED and NOTED[piece.group].identity == piece.identity
-        assert is_same == (piece is not other)
+    for file_slice in current:
+        is_same = file_slice.group in NOTED and NOTED[file_slice.group].identity == file_slice.identity
+        assert is_same == (file_slice is not other)
 
 
 def test_file_group_that_left_is_gone() -> None:
-    known = indexed_slices(entries_of(NOTED.values()))
+    known = parse_indexed_slices(entries_of(NOTED.values()))
     assert known.gone([LOGGED]) == [LOGS_ONLY.group, BASE.group]
     assert known.uncovered([LOGGED]) == []
 
 
 @pytest.mark.parametrize("changed", [None, *SLICES], ids=["nothing", "base", "logged", "logs only"])
-@pytest.mark.parametrize("pieces", [1, 3])
+@pytest.mark.parametrize("file_slices", [1, 3])
 def test_noted_slices_are_found_in_any_order_and_in_any_pieces(
-    pieces: int, changed: FileSlice | None
+    file_slices: int, changed: FileSlice | None
 ) -> None:
-    notes = [note(piece, number) for number, piece in enumerate(SLICES)]
-    entries = entries_of(notes) if pieces == 1 else pa.concat_tables(entries_of([each]) for each in notes)
-    noted = noted_columns(entries)
+    notes = [note(file_slice, number) for number, file_slice in enumerate(SLICES)]
+    entries = (
+        entries_of(notes) if file_slices == 1 else pa.concat_tables(entries_of([each]) for each in notes)
+    )
+    noted = columns_of_notes(entries)
     now = [
-        replace(piece, log_files=(*piece.log_files, ".x_9.log.1_0-0-0"), log_sizes=(*piece.log_sizes, 1))
-        if piece is changed
-        else piece
-        for piece in SLICES
+        replace(
+            file_slice,
+            log_files=(*file_slice.log_files, ".x_9.log.1_0-0-0"),
+            log_sizes=(*file_slice.log_sizes, 1),
+        )
+        if file_slice is changed
+        else file_slice
+        for file_slice in SLICES
     ]
     extra = FileSlice(FileGroupId("eu", "new"), "new_0_1.parquet")
     for current in (now, now[::-1], now[1:], [*now, extra], [extra, *now], [extra], []):
-        rows, places = described_places(noted, identity_columns(current))
+        rows, places = match_slices(noted, identity_columns(current))
         found = [
             (notes[row].identity, current[place].identity) for row, place in zip(rows, places, strict=True)
         ]
         assert all(one == other for one, other in found)
-        same = {piece.identity for piece in current} & {each.identity for each in notes}
+        same = {file_slice.identity for file_slice in current} & {each.identity for each in notes}
         assert {identity for identity, _ in found} == same
         assert len(found) == len(same)

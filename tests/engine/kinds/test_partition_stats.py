@@ -43,7 +43,7 @@ def merged(column: str, table: list[Slice]) -> pa.Table:
     return stats_over(column).merge(entries_of(kind_over("column_stats", column), column, table))
 
 
-def refuted(
+def refute(
     column: str, table: list[Slice], domain: Domain, current: list[Slice] | None = None
 ) -> set[FileGroupId]:
     covered = table if current is None else current
@@ -55,11 +55,15 @@ def test_no_row_is_lost(column: str) -> None:
     @settings(max_examples=settings().max_examples // 5)
     @given(slices(column), domains(column), st.sets(st.integers(0, 3)))
     def check(table: list[Slice], domain: Domain, gone: set[int]) -> None:
-        covered = [piece for place, piece in enumerate(table) if place not in gone]
-        found = refuted(column, table, domain, covered)
-        holding = {piece.group for piece in table if piece.holds(lambda row: domain.contains(row.value))}
+        covered = [file_slice for place, file_slice in enumerate(table) if place not in gone]
+        found = refute(column, table, domain, covered)
+        holding = {
+            file_slice.group
+            for file_slice in table
+            if file_slice.holds(lambda row: domain.contains(row.value))
+        }
         assert not found & holding
-        assert found <= {piece.group for piece in covered}
+        assert found <= {file_slice.group for file_slice in covered}
 
     check()
 
@@ -85,8 +89,8 @@ def test_keys_and_counts() -> None:
 def test_a_partition_is_refuted_as_a_whole() -> None:
     table = [slice_of(0, rows_of(1)), slice_of(1, rows_of(3)), slice_of(3, rows_of(9))]
 
-    assert refuted("number", table, Domain.points([9])) == {table[0].group, table[1].group}
-    assert refuted("number", table, Domain.points([2])) == {table[2].group}
+    assert refute("number", table, Domain.points([9])) == {table[0].group, table[1].group}
+    assert refute("number", table, Domain.points([2])) == {table[2].group}
 
 
 # A14, #12953: statistics of a partition that was deleted and made again pruned its new rows.
@@ -95,20 +99,20 @@ def test_other_file_groups_than_were_merged_are_not_refuted() -> None:
     grown = replace(table[1], rows=tuple(rows_of(9, 9)))
     other = Slice(SliceContext(FileGroupId("2025/04/01", "new"), 12), tuple(rows_of(9)))
 
-    assert refuted("number", table, wanted) == {piece.group for piece in table}
-    assert not refuted("number", table, wanted, [table[0]])
-    assert not refuted("number", table, wanted, [table[0], grown])
-    assert not refuted("number", table, wanted, [grown])
-    assert not refuted("number", table, wanted, [*table, other])
+    assert refute("number", table, wanted) == {file_slice.group for file_slice in table}
+    assert not refute("number", table, wanted, [table[0]])
+    assert not refute("number", table, wanted, [table[0], grown])
+    assert not refute("number", table, wanted, [grown])
+    assert not refute("number", table, wanted, [*table, other])
 
 
 # A2, #18754: one NaN made bounds of 0.0, and partition statistics dropped rows.
 def test_nan_is_the_largest_value_of_its_partition() -> None:
     table = [slice_of(0, rows_of(5.0, NAN)), slice_of(1, rows_of(7.0))]
 
-    assert not refuted("real", table, Domain.points([7.0]))
-    assert not refuted("real", table, Domain.of([Range.above(7.0)]))
-    assert refuted("real", table, Domain.of([Range.below(5.0)])) == {piece.group for piece in table}
+    assert not refute("real", table, Domain.points([7.0]))
+    assert not refute("real", table, Domain.of([Range.above(7.0)]))
+    assert refute("real", table, Domain.of([Range.below(5.0)])) == {file_slice.group for file_slice in table}
 
 
 def test_an_uncertain_file_group_leaves_its_partition_without_an_entry() -> None:
@@ -142,8 +146,10 @@ def test_source_ranges_find_the_partitions_entries_and_no_others() -> None:
     near = Slice(SliceContext(FileGroupId("2025/04/01/x", "f"), 12), ())
     entries = [
         key
-        for piece in (slice_of(0, []), slice_of(1, []), near, slice_of(3, []))
-        for key in describe(kind, piece.context, batches_of(piece, "number")).column(KEY).to_pylist()
+        for file_slice in (slice_of(0, []), slice_of(1, []), near, slice_of(3, []))
+        for key in describe(kind, file_slice.context, batches_of(file_slice, "number"))
+        .column(KEY)
+        .to_pylist()
     ]
     ((part, wanted),) = stats_over("number").source_ranges("2025/04/01")
 

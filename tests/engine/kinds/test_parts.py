@@ -114,8 +114,8 @@ OVER_TEXT = [
 
 def test_equal_descriptions_differ_in_nothing() -> None:
     for kind in OVER_TEXT:
-        made, piece = kind_over(kind, "text"), slice_of(0, rows_of("a", None, "x" * 3000))
-        entries = describe(made, piece.context, batches_of(piece, "text"))
+        made, file_slice = kind_over(kind, "text"), slice_of(0, rows_of("a", None, "x" * 3000))
+        entries = describe(made, file_slice.context, batches_of(file_slice, "text"))
         upserts, deletes = diff_entries(entries, entries)
         assert (upserts.num_rows, len(deletes)) == (0, 0)
 

@@ -71,21 +71,23 @@ def kept(
     table = [slice_of(place, each) for place, each in enumerate(rows)]
     question = kind.ask(constraint, candidates_of(table, left))
     assert question is not None
-    refuted = question.refuted(read_from(kind, entries_of(kind, "number", table), question)).tolist()
+    refuted = question.refute(read_from(kind, entries_of(kind, "number", table), question)).tolist()
     return {place for place, is_refuted in enumerate(refuted) if not is_refuted}
 
 
 def test_keys_end_with_the_number_of_the_file_group() -> None:
-    piece = slice_of(0, [Row("k$1", 1)])
+    file_slice = slice_of(0, [Row("k$1", 1)])
 
-    assert list(content_of(PLAIN, describe(PLAIN, piece.context, batches_of(piece, "number")))) == ["k%241$1"]
+    assert list(content_of(PLAIN, describe(PLAIN, file_slice.context, batches_of(file_slice, "number")))) == [
+        "k%241$1"
+    ]
 
 
 def test_keys_of_a_partitioned_index_begin_with_the_partition() -> None:
     kind = partitioned()
-    pieces = [slice_of(2, [Row("k", 1)]), slice_of(3, [Row("k", 1)])]
+    file_slices = [slice_of(2, [Row("k", 1)]), slice_of(3, [Row("k", 1)])]
 
-    assert list(content_of(kind, entries_of(kind, "number", pieces))) == ["a%24b=%2524$k$111", ".$k$2"]
+    assert list(content_of(kind, entries_of(kind, "number", file_slices))) == ["a%24b=%2524$k$111", ".$k$2"]
 
 
 def test_a_repeated_record_key_keeps_its_largest_ordering_value() -> None:
@@ -96,9 +98,9 @@ def test_a_repeated_record_key_keeps_its_largest_ordering_value() -> None:
         Row("k", 1, 5, "03"),
         Row("l", 1),
     ]
-    piece = slice_of(0, rows)
+    file_slice = slice_of(0, rows)
 
-    entries = content_of(PLAIN, describe(PLAIN, piece.context, batches_of(piece, "number")))
+    entries = content_of(PLAIN, describe(PLAIN, file_slice.context, batches_of(file_slice, "number")))
 
     assert entries["k$1"]["recordIndexMetadata"] == {"orderingValue": f"8{5:015x}", "instantTime": "03"}
     assert entries["l$1"]["recordIndexMetadata"]["orderingValue"] == "!"
@@ -106,18 +108,18 @@ def test_a_repeated_record_key_keeps_its_largest_ordering_value() -> None:
 
 def test_several_ordering_fields_are_joined() -> None:
     kind = kind_of(definition_of("record_index", "id"), {}, (ORDERING, "number"))
-    piece = slice_of(0, [Row("k", 3, 2)])
+    file_slice = slice_of(0, [Row("k", 3, 2)])
 
-    (entry,) = content_of(kind, describe(kind, piece.context, batches_of(piece, "number"))).values()
+    (entry,) = content_of(kind, describe(kind, file_slice.context, batches_of(file_slice, "number"))).values()
 
     assert entry["recordIndexMetadata"]["orderingValue"] == f"8{2:015x}$8{3:015x}"
 
 
 def test_a_table_without_commit_times_has_entries_without_them() -> None:
-    piece = slice_of(0, [Row("k", 1)])
-    batches = [batch.drop_columns(["_hoodie_commit_time"]) for batch in batches_of(piece, "number")]
+    file_slice = slice_of(0, [Row("k", 1)])
+    batches = [batch.drop_columns(["_hoodie_commit_time"]) for batch in batches_of(file_slice, "number")]
 
-    (entry,) = content_of(PLAIN, describe(PLAIN, piece.context, batches)).values()
+    (entry,) = content_of(PLAIN, describe(PLAIN, file_slice.context, batches)).values()
 
     assert entry["recordIndexMetadata"]["instantTime"] is None
 

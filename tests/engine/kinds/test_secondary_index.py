@@ -86,13 +86,13 @@ def entries_by_group(kind: IndexKind, table: list[list[tuple[Any, Any]]]) -> pa.
 def refuted_at(column: str, domain: Domain, *groups: list[Any]) -> set[int]:
     table = [slice_of(place, rows_of(*each)) for place, each in enumerate(groups)]
     found = refuted_by(kind_over("secondary_index", column), column, table, domain)
-    return {place for place, piece in enumerate(table) if piece.group in found}
+    return {place for place, file_slice in enumerate(table) if file_slice.group in found}
 
 
 def test_key_has_value_record_key_and_number() -> None:
-    kind, piece = kind_over("secondary_index", "text"), slice_of(1, [Row("k$", "a b"), Row("l", None)])
+    kind, file_slice = kind_over("secondary_index", "text"), slice_of(1, [Row("k$", "a b"), Row("l", None)])
 
-    found = content_of(kind, describe(kind, piece.context, batches_of(piece, "text")))
+    found = content_of(kind, describe(kind, file_slice.context, batches_of(file_slice, "text")))
 
     assert list(found) == ["a%20b$k%24$11", "!$l$11"]
     assert {entry["type"] for entry in found.values()} == {7}
@@ -109,9 +109,9 @@ def test_a_composite_key_has_a_part_per_column() -> None:
 
 def test_a_row_that_stands_twice_has_one_entry() -> None:
     kind = kind_over("secondary_index", "text")
-    piece = slice_of(0, [Row("k", "a"), Row("k", "a"), Row("k", "b"), Row("l", "a")])
+    file_slice = slice_of(0, [Row("k", "a"), Row("k", "a"), Row("k", "b"), Row("l", "a")])
 
-    found = describe(kind, piece.context, batches_of(piece, "text", [1, 2]))
+    found = describe(kind, file_slice.context, batches_of(file_slice, "text", [1, 2]))
 
     assert found.column("key").to_pylist() == ["a$k$1", "b$k$1", "a$l$1"]
 
@@ -175,8 +175,8 @@ def test_no_row_is_lost_with_several_constraints(
     assert question is not None
     entries = read_from(kind, entries_by_group(kind, table), question)
 
-    gone = question.refuted(entries).tolist()
-    refuted = {piece.group for piece, is_gone in zip(covered, gone, strict=True) if is_gone}
+    gone = question.refute(entries).tolist()
+    refuted = {file_slice.group for file_slice, is_gone in zip(covered, gone, strict=True) if is_gone}
 
     def matches(row: tuple[Any, Any]) -> bool:
         return text.contains(row[0]) and (is_first_alone or number.contains(row[1]))
@@ -236,8 +236,8 @@ def test_long_values_are_told_apart(long: str) -> None:
 
 
 def test_keys_stay_short() -> None:
-    kind, piece = kind_over("secondary_index", "text"), slice_of(0, [Row("k" * 9000, "x" * 100_000)])
-    (key,) = content_of(kind, describe(kind, piece.context, batches_of(piece, "text")))
+    kind, file_slice = kind_over("secondary_index", "text"), slice_of(0, [Row("k" * 9000, "x" * 100_000)])
+    (key,) = content_of(kind, describe(kind, file_slice.context, batches_of(file_slice, "text")))
     value, record_key, number = key.split("$")
 
     assert (len(value), len(record_key), number) == (1066, 1066, "1")

@@ -30,7 +30,7 @@ def table(tmp_path: Path) -> Fabricated:
 
 
 def kept(plan: object) -> list[str]:
-    return [piece.group.file_id for piece in plan.slices]  # type: ignore[attr-defined]
+    return [file_slice.group.file_id for file_slice in plan.slices]  # type: ignore[attr-defined]
 
 
 def test_look_up_that_cannot_pay_is_not_made(table: Fabricated) -> None:

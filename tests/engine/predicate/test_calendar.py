@@ -22,7 +22,7 @@ OLD_TIME, NEW_TIME = datetime(1899, 12, 31, tzinfo=timezone.utc), datetime(1900,
 
 
 def asked(domain: Domain, calendar: Calendar = LEGACY) -> Domain:
-    found = calendar.widened(Constraint(Term("d"), domain))
+    found = calendar.widen(Constraint(Term("d"), domain))
     assert isinstance(found, Constraint)
     assert found.domain is not None
     return found.domain
@@ -46,8 +46,8 @@ def test_trees_are_widened_throughout_and_the_plain_calendar_changes_none() -> N
     old, unknown = Constraint(Term("d"), Domain.points([OLD_DAY])), Unknown("x", "nobody knows")
     wide = Constraint(Term("d"), Domain.of([Range.below(NEW_DAY)]))
     tree = AnyOf((AllOf((old, unknown)), old))
-    assert LEGACY.widened(tree) == AnyOf((AllOf((wide, unknown)), wide))
-    assert Calendar().widened(tree) is tree
+    assert LEGACY.widen(tree) == AnyOf((AllOf((wide, unknown)), wide))
+    assert Calendar().widen(tree) is tree
 
 
 def test_converted_timestamps_may_be_any_and_dates_are_not_converted() -> None:

@@ -26,7 +26,7 @@ from hudi_index.predicate import (
     Tree,
     Unknown,
     admits,
-    bound_expression,
+    bind_expression,
     constraints_of,
     is_exact,
     parse_predicate,
@@ -254,7 +254,7 @@ INDEXED = with_expressions(SCHEMA, {"upper( S )": STRING}, {"by_upper": "upper(s
 )
 def test_indexed_expression_is_a_term_however_it_is_spelt(text: str) -> None:
     found = constraints_of(text, INDEXED, time_zone="UTC")
-    assert found == Constraint(bound_expression("Upper(s)", SCHEMA), Domain.points(["A"]))
+    assert found == Constraint(bind_expression("Upper(s)", SCHEMA), Domain.points(["A"]))
     assert found.term == Term("UPPER(s)", is_expression=True)
 
 
@@ -269,7 +269,7 @@ def test_expression_that_reads_no_column_of_the_table_is_refused() -> None:
     with pytest.raises(UnknownColumnError):
         with_expressions(SCHEMA, {"upper(nosuch)": STRING})
     with pytest.raises(DdlSyntaxError):
-        bound_expression("upper(", SCHEMA)
+        bind_expression("upper(", SCHEMA)
 
 
 def terms_of(found: Tree) -> list[Term]:

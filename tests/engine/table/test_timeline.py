@@ -108,8 +108,8 @@ def test_replaced_groups_come_from_replace_commits(tmp_path: Path, version: int)
     table.commit("20240103000000000", "replacecommit", replaced={"": ["c"]})
     timeline = timeline_of(table)
     eu = {FileGroupId("eu", "a"): "20240101000000000", FileGroupId("eu", "b"): "20240101000000000"}
-    assert timeline.replaced_groups("20240102000000000") == eu
-    assert timeline.replaced_groups() == {**eu, FileGroupId("", "c"): "20240103000000000"}
+    assert timeline.find_replaced_groups("20240102000000000") == eu
+    assert timeline.find_replaced_groups() == {**eu, FileGroupId("", "c"): "20240103000000000"}
 
 
 @pytest.mark.parametrize("data", [b"{", b"Obj\x01 but no Avro", b"[]"])
@@ -117,7 +117,7 @@ def test_commit_metadata_that_is_none_is_named(tmp_path: Path, data: bytes) -> N
     table = Fabricated(tmp_path)
     table.write(".hoodie/timeline/20240101000000000_20240101000001000.replacecommit", data)
     with pytest.raises(TableFileError, match="20240101000001000"):
-        timeline_of(table).replaced_groups()
+        timeline_of(table).find_replaced_groups()
 
 
 @pytest.mark.parametrize("action", ["clean", "rollback", "restore"])

@@ -31,7 +31,7 @@ def log(file_id: str, instant: str, version: int = 1) -> str:
 
 
 def names(table: Fabricated, as_of: str | None = None) -> list[tuple[str, ...]]:
-    return [piece.paths for piece in Snapshot.load(table.storage, as_of).slices]
+    return [file_slice.paths for file_slice in Snapshot.load(table.storage, as_of).slices]
 
 
 def updated(path: Path, version: int) -> Fabricated:
