@@ -99,7 +99,11 @@ class Lookups:
             self._look_up(index, question, part, _answer(index, text, wanted), left)
 
     def _ask(self, index: UsableIndex, constraint: Constraint, left: Mask) -> None:
-        question, asked = self._question(index, constraint, self._candidates(left))
+        try:
+            question, asked = self._question(index, constraint, self._candidates(left))
+        except _faults_of(index) as error:
+            self._give_up(index, _answer(index, constraint.term.text), f"its kind fails: {error}")
+            return
         if question is None or asked is None:
             return
         self._asked.add(constraint)
@@ -145,9 +149,10 @@ class Lookups:
             else:
                 refuted = self._covered.mask(question.refute(entries))
         except READ_ERRORS as error:
-            reason = f"it can't be read: {error}"
-            self.answers.append(replace(answer, reason=reason))
-            self._indexes.report_unusable(f"index {index.name}", reason)
+            self._give_up(index, answer, f"it can't be read: {error}")
+            return
+        except _faults_of(index) as error:
+            self._give_up(index, answer, f"its kind fails: {error}")
             return
         refuted &= left
         self.record(part, refuted)
@@ -198,9 +203,19 @@ class Lookups:
                 known[position] = known[position] & rows if position in known else rows
         return refuted
 
+    def _give_up(self, index: UsableIndex, answer: Answer, reason: str) -> None:
+        """Go on without an answer, and tell so."""
+        self.answers.append(replace(answer, reason=reason))
+        self._indexes.report_unusable(f"index {index.name}", reason)
+
     def _refuse(self, answer: Answer, reason: str) -> None:
         log.debug("index %s is not asked for %s %s: %s", answer.index, *_texts(answer), reason)
         self.answers.append(replace(answer, reason=reason, is_asked=False))
+
+
+def _faults_of(index: UsableIndex) -> tuple[type[Exception], ...]:
+    """What a kind may raise without failing the query: of this package nothing, of others anything."""
+    return () if index.kind.spec.is_built_in else (Exception,)
 
 
 def _answer(index: UsableIndex, constraint: str, wanted: str = "") -> Answer:

@@ -90,7 +90,7 @@ class UsableIndexes:
         warn_once(
             log,
             (self.table, name, reason),
-            "%s of %s is not used: %s. `hudi-index repair --table %s` mends what is damaged.",
+            "%s of %s is not used: %s. `hudi-index status --table %s` says what to do.",
             name,
             self.table,
             reason,

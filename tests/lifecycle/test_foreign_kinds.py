@@ -225,6 +225,41 @@ WRONG = {
 }
 
 
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        pytest.param(
+            KIND.replace(
+                "source, domain = source_of",
+                "raise ValueError('no idea')\n        source, domain = source_of",
+            ),
+            "its kind fails: no idea",
+            id="when asked",
+        ),
+        pytest.param(
+            KIND.replace("[[part_domain(lengths, pa.int32())]]", "[['no domain']]"),
+            "its kind fails:",
+            id="late",
+        ),
+    ],
+)
+def test_kind_that_raises_fails_no_query(
+    indexed_table: Fabricated, tmp_path: Path, code: str, message: str
+) -> None:
+    (kept, text), errors = run(
+        indexed_table,
+        """
+        plan = table.plan("id = 'xyz'", only=["by_length"])
+        print(json.dumps([plan.kept, plan.explain()]))
+        """,
+        packages=package(tmp_path / "raising", code),
+    )
+
+    assert kept == 2
+    assert message in text
+    assert "index by_length" in errors
+
+
 def test_packages_that_are_wrong_only_warn(table: Fabricated, tmp_path: Path) -> None:
     for name, (code, _) in WRONG.items():
         package(tmp_path / "site", code, name)
