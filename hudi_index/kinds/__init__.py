@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hudi_index.entries.schema import PAYLOADS
-from hudi_index.errors import UnsupportedKindError
+from hudi_index.errors import UnknownColumnError, UnsupportedKindError
 from hudi_index.kind_parts.diff import diff_entries
 from hudi_index.kind_parts.protocol import (
     Answering,
@@ -35,12 +35,15 @@ from hudi_index.kind_parts.source import Source
 from hudi_index.kind_parts.values import sources_of
 from hudi_index.kind_specs import specs
 from hudi_index.predicate.values.condition import Term
+from hudi_index.table import record_key_field
+from hudi_index.table.types import spark_type, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from hudi_index.catalog.definition import IndexDefinition
     from hudi_index.kind_specs import KindSpec
+    from hudi_index.table import Snapshot
 
 __all__ = [
     "Answering",
@@ -55,9 +58,12 @@ __all__ = [
     "class_of",
     "describe",
     "diff_entries",
+    "kind_in",
     "kind_of",
     "reason_against",
+    "reason_against_schema",
     "summary_of",
+    "term_types_of",
 ]
 
 
@@ -120,6 +126,34 @@ def kind_of(
     name = record_key_field
     field = Source(name, name, Term(name), term_types[name]) if name and name in term_types else None
     return kind.of(definition, sources, TableFacts(tuple(ordering_fields), field))
+
+
+def kind_in(definition: IndexDefinition, snapshot: Snapshot) -> IndexKind:
+    """The same for a table as it is at a snapshot."""
+    config = snapshot.config
+    types = term_types_of(definition, snapshot.schema)
+    return kind_of(definition, types, config.ordering_fields, record_key_field=record_key_field(config))
+
+
+def term_types_of(definition: IndexDefinition, schema: pa.Schema) -> dict[str, pa.DataType]:
+    """The types of what an index is over: of its columns, or of its expression. Raises UnknownColumnError."""
+    if definition.expression is not None and definition.expression_type is not None:
+        return {definition.expression: spark_type(definition.expression_type, column=definition.expression)}
+    return {name: type_of(schema, name) for name in definition.source_fields}
+
+
+def reason_against_schema(definition: IndexDefinition, schema: pa.Schema) -> str | None:
+    """Why an index does not fit a table's columns as they are, None if it does."""
+    if len(definition.source_fields) != len(definition.source_types):
+        return "the types of its columns are not recorded"
+    for name, recorded in zip(definition.source_fields, definition.source_types, strict=True):
+        try:
+            found = str(type_of(schema, name))
+        except UnknownColumnError as error:
+            return str(error)
+        if found != recorded:
+            return f"column {name!r} was {recorded} when it was indexed and is {found} in this snapshot"
+    return None
 
 
 def summary_of(definition: IndexDefinition, term_types: Mapping[str, pa.DataType]) -> Summary | None:

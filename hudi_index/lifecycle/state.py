@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from hudi_index.catalog import Catalog, IndexDefinition, IndexState
 from hudi_index.coverage import files
 from hudi_index.entries.ranges import KeyRange
-from hudi_index.errors import CorruptError, StaleExpressionError, UnknownColumnError
-from hudi_index.kinds import kind_of, reason_against
+from hudi_index.errors import CorruptError, StaleExpressionError
+from hudi_index.kinds import kind_in, reason_against, reason_against_schema
 from hudi_index.lifecycle.description import Expression
 from hudi_index.metadata_table import MetadataTable, Reader
-from hudi_index.table import Snapshot, record_key_field
+from hudi_index.table import Snapshot
 from hudi_index.table.slices import parse_log_file
-from hudi_index.table.types import spark_type, spelling_of, type_of
+from hudi_index.table.types import spelling_of, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -185,12 +185,7 @@ class IndexedState:
 
     def kind(self, definition: IndexDefinition) -> IndexKind:
         """The index as a kind. Raises UnknownColumnError, UnsupportedTypeError."""
-        types = self.types_of(definition)
-        if definition.expression is not None and definition.expression_type is not None:
-            value = spark_type(definition.expression_type, column=definition.expression)
-            types = {definition.expression: value}
-        config = self.snapshot.config
-        return kind_of(definition, types, config.ordering_fields, record_key_field=record_key_field(config))
+        return kind_in(definition, self.snapshot)
 
     def check_indexable(self, definition: IndexDefinition) -> None:
         """Refuse what can't be indexed. Raises UnknownColumnError, UnsupportedTypeError."""
@@ -213,16 +208,7 @@ class IndexedState:
 
     def reason_against(self, definition: IndexDefinition) -> str | None:
         """Why the index can't be used here or no longer fits the table's schema, None if neither is so."""
-        if reason := reason_against(definition):
-            return reason
-        try:
-            types = self.types_of(definition)
-        except UnknownColumnError as error:
-            return str(error)
-        for name, recorded in zip(definition.source_fields, definition.source_types, strict=True):
-            if str(types[name]) != recorded:
-                return f"column {name!r} was {recorded} and is {types[name]} now"
-        return None
+        return reason_against(definition) or reason_against_schema(definition, self.snapshot.schema)
 
     def kinds(self, definitions: Iterable[IndexDefinition]) -> tuple[IndexKind, ...]:
         """Several indexes as kinds."""

@@ -19,13 +19,11 @@ from hudi_index.coverage import files
 from hudi_index.coverage.covered import Covered
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.errors import CorruptError, UserError
-from hudi_index.kinds import kind_of, reason_against, summary_of
+from hudi_index.kinds import kind_in, reason_against, reason_against_schema, summary_of, term_types_of
 from hudi_index.log_once import warn_once
 from hudi_index.predicate import BoundTerm, Session, Term, bind_expression, derivation_of, parse_type
 from hudi_index.predicate.calendar import STORED
-from hudi_index.table import record_key_field
 from hudi_index.table.calendar import has_times
-from hudi_index.table.types import spark_type, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -158,13 +156,8 @@ class UsableIndexes:
                 self.report_unusable(f"index {definition.name}", reason)
             return
         try:
-            types = _types_of(definition, snapshot.schema)
-            kind = kind_of(
-                definition,
-                types,
-                snapshot.config.ordering_fields,
-                record_key_field=record_key_field(snapshot.config),
-            )
+            kind = kind_in(definition, snapshot)
+            summary = summary_of(definition, term_types_of(definition, snapshot.schema))
         except UserError as error:
             self.unusable[definition.name] = str(error)
             return
@@ -175,7 +168,6 @@ class UsableIndexes:
             self.unusable[definition.name] = "only others are to be asked"
             return
         self.indexes.append(UsableIndex(definition.name, kind, terms, derived))
-        summary = summary_of(definition, types)
         if summary is not None and self.reader and summary.partition in self.reader.view.state.shards:
             self.indexes.append(UsableIndex(definition.name, summary, {}, is_summary=True))
 
@@ -222,21 +214,10 @@ def _reason_against(
             return f"it does not say what Spark made of its expression: REBUILD INDEX {definition.name}"
         if reason := definition.meaning.reason_against(session):
             return reason
-    try:
-        types = [str(type_of(schema, name)) for name in definition.source_fields]
-    except UserError as error:
-        return str(error)
-    if types != list(definition.source_types):
-        return "its columns have another type in this snapshot"
+    if reason := reason_against_schema(definition, schema):
+        return reason
     if calendar.is_other and definition.is_functional:
         sources = [name.partition(".")[0] for name in definition.source_fields]
         if has_times(schema, [*sources, *definition.source_fields]):
             return calendar.reason
     return None
-
-
-def _types_of(definition: IndexDefinition, schema: pa.Schema) -> dict[str, pa.DataType]:
-    if definition.expression is not None:
-        text = definition.expression_type or ""
-        return {definition.expression: spark_type(text, column=definition.expression)}
-    return {name: type_of(schema, name) for name in definition.source_fields}

@@ -74,9 +74,12 @@ def test_widened_column(table_type: str, spark: SparkSession, tmp_path: Path) ->
     report = table.maintain(spark=spark)
     assert {each.name for each in table.indexes() if each.state is IndexState.INVALID} == OVER_N.keys()
     assert len(report.notes) == len(OVER_N)
-    assert all("column 'n' was int32 and is int64 now" in note for note in report.notes)
+    assert all(
+        "column 'n' was int32 when it was indexed and is int64 in this snapshot" in note
+        for note in report.notes
+    )
     assert {each.reason for each in table.indexes() if each.name in OVER_N} == {
-        "column 'n' was int32 and is int64 now"
+        "column 'n' was int32 when it was indexed and is int64 in this snapshot"
     }
     for name in OVER_N:
         table.sql(f"REBUILD INDEX {name} ON t", spark=spark)

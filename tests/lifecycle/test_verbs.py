@@ -219,7 +219,9 @@ def test_column_that_changed_its_type_or_went_away_makes_the_index_invalid(
     report = table.maintain()
     states = {each.name: each.state for each in table.indexes()}
     assert states == {"by_n": IndexState.INVALID, "by_name": IndexState.READY}
-    assert report.notes == ["index by_n is invalid: column 'n' was int32 and is int64 now"]
+    assert report.notes == [
+        "index by_n is invalid: column 'n' was int32 when it was indexed and is int64 in this snapshot"
+    ]
     (warning,) = [
         each.getMessage() for each in caplog.records if each.name == "hudi_index.lifecycle.maintain"
     ]
