@@ -92,7 +92,7 @@ def with_expressions(
         UnknownColumnError: if an expression reads a column that the table does not have.
         DdlSyntaxError: if a text is no expression.
     """
-    bound = {bind_expression(text, schema).text: kind for text, kind in types.items()}
+    bound = {bind_expression(text, schema).text: sql_type for text, sql_type in types.items()}
     called = {name.lower(): bind_expression(text, schema).text for name, text in (names or {}).items()}
     return replace(schema, expressions={**schema.expressions, **bound}, names={**schema.names, **called})
 
@@ -219,14 +219,14 @@ class _Binder:
         return bind_calls(Term(column.path), column.type, calls) if column else None
 
 
-def bind_calls(term: Term, kind: SqlType, calls: list[Call], text: str = "") -> BoundTerm:
+def bind_calls(term: Term, sql_type: SqlType, calls: list[Call], text: str = "") -> BoundTerm:
     """The term inside of calls, outermost first; casts around all others are known by their types."""
     casts: list[SqlType] = []
     for call in calls:
         if call.cast_to is None or not call.cast_to.is_ordered:
             break
         casts.append(call.cast_to)
-    return BoundTerm(term, kind, tuple(reversed(casts)), tuple(reversed(calls[len(casts) :])), text)
+    return BoundTerm(term, sql_type, tuple(reversed(casts)), tuple(reversed(calls[len(casts) :])), text)
 
 
 @lru_cache(maxsize=4096)

@@ -143,18 +143,20 @@ def _array_pattern(leaf: ArrayLeaf, zone: SessionZone) -> Tree:
 
 def _equal_elements(leaf: HasAny, element: BoundTerm, zone: SessionZone) -> tuple[Domain, bool]:
     """The elements that equal one of the literals, both cast to one type; whether just those."""
-    kind = element.casts[-1] if element.casts else element.type
+    sql_type = element.casts[-1] if element.casts else element.type
     for literal in leaf.literals:
-        common = common_type(kind, literal.type) if kind.is_ordered else None
+        common = common_type(sql_type, literal.type) if sql_type.is_ordered else None
         if common is None:
             return Domain.all(), False
-        kind = common
-    cast = [cast_literal(literal, kind, zone) for literal in leaf.literals]
+        sql_type = common
+    cast = [cast_literal(literal, sql_type, zone) for literal in leaf.literals]
     literals = tuple(literal for literal in cast if literal is not None)
     if len(literals) < len(cast):
         return Domain.all(), False
-    seen = replace(element, casts=(*element.casts, kind))
-    tells_zeros_apart = leaf.is_overlap and kind.is_fractional and any(each.value == 0 for each in literals)
+    seen = replace(element, casts=(*element.casts, sql_type))
+    tells_zeros_apart = (
+        leaf.is_overlap and sql_type.is_fractional and any(each.value == 0 for each in literals)
+    )
     domain, is_exact = _domain_of_term(_tree(In(seen, literals), zone), element.term)
     return domain, is_exact and not tells_zeros_apart
 
@@ -214,7 +216,7 @@ def _value_domain(leaf: Leaf, zone: SessionZone) -> Domain | None:
 
 def _steps(term: BoundTerm, zone: SessionZone) -> tuple[Step, ...] | NoStep:
     """The calls, or else the casts, as steps."""
-    return steps_of(term.type, term.calls or [Call.cast(kind) for kind in term.casts], zone)
+    return steps_of(term.type, term.calls or [Call.cast(sql_type) for sql_type in term.casts], zone)
 
 
 def _unknown(leaf: Leaf, zone: SessionZone) -> Unknown:
@@ -224,8 +226,8 @@ def _unknown(leaf: Leaf, zone: SessionZone) -> Unknown:
         steps = _steps(term, zone)
         if isinstance(steps, NoStep):
             return Unknown(text, f"no index is over this expression, and {steps.reason}")
-    kinds = " as ".join(str(kind) for kind in (term.type, *term.casts))
-    return Unknown(text, f"it is not certain which values of type {kinds} meet it")
+    sql_types = " as ".join(str(sql_type) for sql_type in (term.type, *term.casts))
+    return Unknown(text, f"it is not certain which values of type {sql_types} meet it")
 
 
 def _unknown_pair(pair: CompareTerms) -> Unknown:

@@ -104,9 +104,9 @@ class Call:
     """Of a CAST."""
 
     @classmethod
-    def cast(cls, kind: SqlType) -> Call:
+    def cast(cls, sql_type: SqlType) -> Call:
         """A cast."""
-        return cls(CAST, cast_to=kind)
+        return cls(CAST, cast_to=sql_type)
 
     def __str__(self) -> str:
         return f"CAST AS {self.cast_to}" if self.cast_to else self.name

@@ -56,5 +56,5 @@ def derivation_of(tree: Node, schema: Schema, session: Session) -> Derivation | 
     term = CatalystReader(schema, session).operand(tree)
     if not isinstance(term, BoundTerm):
         return None
-    calls = (*term.calls, *(Call.cast(kind) for kind in term.casts))
+    calls = (*term.calls, *(Call.cast(sql_type) for sql_type in term.casts))
     return Derivation(term.term, steps_of(term.type, calls, session.zone))

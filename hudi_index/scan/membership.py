@@ -67,16 +67,16 @@ def holds(domain: Domain, array: Any) -> Any:
 
 def _comparable(array: Any) -> Any:
     """The values in a type of the same order that Arrow compares as Spark does."""
-    kind = array.type
-    if pa.types.is_integer(kind):
+    data_type = array.type
+    if pa.types.is_integer(data_type):
         return array.cast(pa.int64())
-    if pa.types.is_floating(kind):
+    if pa.types.is_floating(data_type):
         # -0.0 becomes 0.0, which a set of values would tell apart.
         return pc.add(array.cast(pa.float64()), pa.scalar(0.0))
-    if pa.types.is_date32(kind):
+    if pa.types.is_date32(data_type):
         return array.cast(pa.int32()).cast(pa.int64())
-    if pa.types.is_timestamp(kind):
-        return array.cast(pa.timestamp("us", tz=kind.tz)).cast(pa.int64())
+    if pa.types.is_timestamp(data_type):
+        return array.cast(pa.timestamp("us", tz=data_type.tz)).cast(pa.int64())
     return array
 
 

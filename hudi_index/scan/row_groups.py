@@ -190,23 +190,25 @@ class BaseFileRows:
                 yield pa.RecordBatch.from_arrays(arrays, names=list(paths))
 
     def _array(self, batch: pa.RecordBatch, path: str) -> Any:
-        kind: Any = type_of(self._shape.columns_with_meta, path)
+        data_type: Any = type_of(self._shape.columns_with_meta, path)
         rows = batch.num_rows
         if path in self._constants:
             return pa.repeat(self._constants[path], rows)
         if type_at(batch.schema, path) is None:
-            return pa.nulls(rows, kind)
+            return pa.nulls(rows, data_type)
         found = values_at(batch, path)
-        return found if found.type == kind else found.cast(kind)
+        return found if found.type == data_type else found.cast(data_type)
 
 
 def _between(low: Any, high: Any) -> Range:
     return Range(Marker(low, Bound.EXACTLY), Marker(high, Bound.EXACTLY))
 
 
-def _floating_bounds(footer: Any, column: str, group: RowGroup, kind: pa.DataType) -> Domain | None:
+def _floating_bounds(footer: Any, column: str, group: RowGroup, data_type: pa.DataType) -> Domain | None:
     """Bounds of floating-point values; NaN, which writers leave out of them, always belongs to the domain."""
-    physical = "DOUBLE" if pa.types.is_float64(kind) else "FLOAT" if pa.types.is_float32(kind) else None
+    physical = (
+        "DOUBLE" if pa.types.is_float64(data_type) else "FLOAT" if pa.types.is_float32(data_type) else None
+    )
     places = [place for place in range(footer.num_columns) if footer.schema.column(place).path == column]
     if physical is None or not places or footer.schema.column(places[0]).physical_type != physical:
         return None

@@ -15,7 +15,7 @@ class SnapshotCache:
     def __init__(self) -> None:
         self._kept: dict[type[Any], Any] = {}
 
-    def of(self, kind: type[T]) -> T:
+    def of(self, cls: type[T]) -> T:
         """The object of a class: the same for all who ask this snapshot."""
-        found: T = self._kept.setdefault(kind, kind()) if kind not in self._kept else self._kept[kind]
+        found: T = self._kept.setdefault(cls, cls()) if cls not in self._kept else self._kept[cls]
         return found

@@ -79,10 +79,10 @@ def has_times(schema: pa.Schema, columns: Collection[str]) -> bool:
     return any(_holds_times(schema.field(name).type) for name in columns if name in schema.names)
 
 
-def _holds_times(kind: pa.DataType) -> bool:
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+def _holds_times(data_type: pa.DataType) -> bool:
+    if pa.types.is_date(data_type) or pa.types.is_timestamp(data_type):
         return True
-    return any(_holds_times(kind.field(place).type) for place in range(kind.num_fields))
+    return any(_holds_times(data_type.field(place).type) for place in range(data_type.num_fields))
 
 
 def _numbers_of(version: bytes) -> tuple[int, ...]:

@@ -66,11 +66,11 @@ class PartitionColumns:
         if not self.from_path:
             return {}
         found = {}
-        for name, kind, (text, is_raw) in zip(
+        for name, data_type, (text, is_raw) in zip(
             self.fields, self.types, self._texts_of(partition_path), strict=True
         ):
             if name in self.from_path:
-                found[name] = pa.scalar(_value_of(name, text, kind, is_raw=is_raw), kind)
+                found[name] = pa.scalar(_value_of(name, text, data_type, is_raw=is_raw), data_type)
         return found
 
     def _texts_of(self, partition_path: str) -> list[tuple[str, bool]]:
@@ -101,23 +101,23 @@ def _is_split(partition_path: str, fields: tuple[str, ...]) -> bool:
     return partition_path.count("/") + 1 == len(fields) or partition_path.startswith(f"{fields[0]}=")
 
 
-def _value_of(name: str, text: str, kind: pa.DataType, *, is_raw: bool) -> Any:
+def _value_of(name: str, text: str, data_type: pa.DataType, *, is_raw: bool) -> Any:
     if is_raw:
-        if pa.types.is_string(kind):
+        if pa.types.is_string(data_type):
             return text
-        raise UnreadablePartitionValueError(f"partition path {text!r} is no {kind} for column {name!r}")
+        raise UnreadablePartitionValueError(f"partition path {text!r} is no {data_type} for column {name!r}")
     if text == DEFAULT_PARTITION:
         return None
-    if pa.types.is_string(kind):
+    if pa.types.is_string(data_type):
         return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
-    if pa.types.is_integer(kind) and _INTEGER.fullmatch(text):
+    if pa.types.is_integer(data_type) and _INTEGER.fullmatch(text):
         return int(text)
-    if pa.types.is_boolean(kind) and text.lower() in ("true", "false"):
+    if pa.types.is_boolean(data_type) and text.lower() in ("true", "false"):
         return text.lower() == "true"
-    if pa.types.is_date32(kind) and _DATE.fullmatch(text):
+    if pa.types.is_date32(data_type) and _DATE.fullmatch(text):
         return date.fromisoformat(text)
     # Numbers with a point, times and the rest: how Hudi wrote the value and how Spark would read it depend on
     # writer, version and time zone.
     raise UnreadablePartitionValueError(
-        f"partition value {text!r} of column {name!r} is not certain as {kind}"
+        f"partition value {text!r} of column {name!r} is not certain as {data_type}"
     )

@@ -73,7 +73,11 @@ def _reason_of_partition(shape: TableShape, file_slice: FileSlice) -> str | None
     if config.key_generator is KeyGenerator.TIMESTAMP:
         # Spark reads these columns as strings (`'19000'` for 19000); only integers have one spelling.
         kinds = [stored.field(name).type for name in config.partition_fields]
-        odd = [kind for kind in kinds if not (pa.types.is_integer(kind) or pa.types.is_string(kind))]
+        odd = [
+            data_type
+            for data_type in kinds
+            if not (pa.types.is_integer(data_type) or pa.types.is_string(data_type))
+        ]
         if odd:
             return f"a partition column of type {odd[0]} is read as a string"
     try:

@@ -39,7 +39,7 @@ def reason_against_computing(config: TableConfig, schema: pa.Schema) -> str | No
     if config.drops_partition_columns and not set(fields).isdisjoint(config.partition_fields):
         return "a record key field was dropped from the files"
     kinds = [schema.field(name).type for name in fields]
-    if not all(pa.types.is_string(kind) or pa.types.is_integer(kind) for kind in kinds):
+    if not all(pa.types.is_string(data_type) or pa.types.is_integer(data_type) for data_type in kinds):
         return "only strings and integers have a certain text as record key"
     # Whether one field's name is part of its key changed between Hudi versions for the other generators.
     if len(fields) == 1 and config.key_generator not in _SINGLE_FIELD:

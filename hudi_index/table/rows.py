@@ -378,5 +378,5 @@ def _positions(start: int, count: int) -> pa.Array[Any]:
     return pa.array(np.arange(start, start + count))
 
 
-def _as_type(array: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:
-    return array if array.type == kind else pc.cast(array, kind)
+def _as_type(array: pa.Array[Any], data_type: pa.DataType) -> pa.Array[Any]:
+    return array if array.type == data_type else pc.cast(array, data_type)

@@ -122,22 +122,22 @@ def _field_of(name: str, avro: Any, named: dict[str, pa.DataType]) -> pa.Field[A
 def _type_of(avro: Any, named: dict[str, pa.DataType]) -> pa.DataType:
     if isinstance(avro, str):
         return _PRIMITIVES[avro] if avro in _PRIMITIVES else named[avro.rpartition(".")[2]]
-    kind, logical = avro["type"], avro.get("logicalType")
+    data_type, logical = avro["type"], avro.get("logicalType")
     if logical == "decimal":
         found: pa.DataType = pa.decimal128(avro["precision"], avro.get("scale", 0))
     elif logical in _LOGICAL:
         found = _LOGICAL[logical]
-    elif kind == "record":
+    elif data_type == "record":
         found = pa.struct(_fields_of(avro, named))
-    elif kind == "array":
+    elif data_type == "array":
         found = pa.list_(_field_of("element", avro["items"], named))
-    elif kind == "map":
+    elif data_type == "map":
         value: Any = _field_of("value", avro["values"], named)
         found = pa.map_(pa.string(), value)
-    elif kind == "fixed":
+    elif data_type == "fixed":
         found = pa.binary(avro["size"])
     else:
-        found = _type_of(kind, named)
+        found = _type_of(data_type, named)
     if "name" in avro:
         named[avro["name"].rpartition(".")[2]] = found
     return found

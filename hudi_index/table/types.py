@@ -73,11 +73,11 @@ def _paths(schema: pa.Schema) -> Iterator[tuple[str, pa.DataType]]:
         yield from _paths_of(field.name, field.type)
 
 
-def _paths_of(name: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
-    yield name, kind
-    if isinstance(kind, pa.StructType):
-        for place in range(kind.num_fields):
-            field = kind.field(place)
+def _paths_of(name: str, data_type: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
+    yield name, data_type
+    if isinstance(data_type, pa.StructType):
+        for place in range(data_type.num_fields):
+            field = data_type.field(place)
             yield from _paths_of(f"{name}.{field.name}", field.type)
 
 
@@ -86,15 +86,15 @@ def sql_schema(schema: pa.Schema) -> Schema:
     return Schema({field.name: parse_type(_sql_text(field.type)) for field in schema})
 
 
-def _sql_text(kind: pa.DataType) -> str:
-    if isinstance(kind, pa.StructType):
-        fields = (kind.field(place) for place in range(kind.num_fields))
+def _sql_text(data_type: pa.DataType) -> str:
+    if isinstance(data_type, pa.StructType):
+        fields = (data_type.field(place) for place in range(data_type.num_fields))
         return f"struct<{','.join(f'`{each.name}`:{_sql_text(each.type)}' for each in fields)}>"
-    if isinstance(kind, pa.Decimal128Type):
-        return f"decimal({kind.precision},{kind.scale})"
-    if isinstance(kind, pa.TimestampType):
-        return "timestamp_ntz" if kind.tz is None else "timestamp"
-    if isinstance(kind, (pa.ListType, pa.LargeListType, pa.FixedSizeListType)):
-        return f"array<{_sql_text(kind.value_type)}>"
+    if isinstance(data_type, pa.Decimal128Type):
+        return f"decimal({data_type.precision},{data_type.scale})"
+    if isinstance(data_type, pa.TimestampType):
+        return "timestamp_ntz" if data_type.tz is None else "timestamp"
+    if isinstance(data_type, (pa.ListType, pa.LargeListType, pa.FixedSizeListType)):
+        return f"array<{_sql_text(data_type.value_type)}>"
     # What has no word here has no order either, and no predicate on it is understood.
-    return next((text for text, known in _SPARK_TYPES.items() if known == kind), "unknown")
+    return next((text for text, known in _SPARK_TYPES.items() if known == data_type), "unknown")

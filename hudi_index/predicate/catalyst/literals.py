@@ -35,34 +35,34 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 def literal_of(node: Node) -> Literal | Unknown:
     """The constant that a node is."""
-    kind, value = parse_type(node["type"]), node["literal"]
+    sql_type, value = parse_type(node["type"]), node["literal"]
     if value is None:
-        return Literal(None, kind)
+        return Literal(None, sql_type)
     try:
-        return Literal(_value(value, kind), kind)
+        return Literal(_value(value, sql_type), sql_type)
     except (OverflowError, ValueError):
-        return Unknown(f"{value} of type {kind}", "such a value is not known here")
+        return Unknown(f"{value} of type {sql_type}", "such a value is not known here")
 
 
-def _value(value: Any, kind: SqlType) -> Any:
-    if kind.is_integral or kind in (types.BOOLEAN, types.STRING):
+def _value(value: Any, sql_type: SqlType) -> Any:
+    if sql_type.is_integral or sql_type in (types.BOOLEAN, types.STRING):
         return value
-    if kind.is_decimal:
-        return decimal_of(int(value), kind.scale)
-    if kind == types.FLOAT:
+    if sql_type.is_decimal:
+        return decimal_of(int(value), sql_type.scale)
+    if sql_type == types.FLOAT:
         return struct.unpack(">f", struct.pack(">i", value))[0]
-    if kind == types.DOUBLE:
+    if sql_type == types.DOUBLE:
         return struct.unpack(">d", struct.pack(">q", value))[0]
-    if kind == types.BINARY:
+    if sql_type == types.BINARY:
         return base64.b64decode(value)
-    if kind == types.DATE:
+    if sql_type == types.DATE:
         return _EPOCH.date() + timedelta(days=value)
-    if kind in (types.TIMESTAMP, types.TIMESTAMP_NTZ):
+    if sql_type in (types.TIMESTAMP, types.TIMESTAMP_NTZ):
         found = _EPOCH + timedelta(microseconds=value)
-        return found if kind == types.TIMESTAMP else found.replace(tzinfo=None)
-    if kind.element is not None:
-        return tuple(None if each is None else _value(each, kind.element) for each in value)
-    raise ValueError(f"values of type {kind} have no order here")
+        return found if sql_type == types.TIMESTAMP else found.replace(tzinfo=None)
+    if sql_type.element is not None:
+        return tuple(None if each is None else _value(each, sql_type.element) for each in value)
+    raise ValueError(f"values of type {sql_type} have no order here")
 
 
 def text_of(node: Any) -> str:

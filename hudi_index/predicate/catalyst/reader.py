@@ -178,8 +178,8 @@ class CatalystReader:
         term = self.operand(child)
         if not isinstance(term, BoundTerm):
             return _unknown(node, term.reason if isinstance(term, Unknown) else "it asks about a constant")
-        kind = parse_type(child["type"])
-        return Compare(Operator.SAME, term, Literal(float("nan"), kind))
+        sql_type = parse_type(child["type"])
+        return Compare(Operator.SAME, term, Literal(float("nan"), sql_type))
 
     def _starts_with(self, node: Node, value: Node, prefix: Node) -> Expression:
         return self._text(node, value, prefix, StartsWith)
@@ -232,10 +232,10 @@ class CatalystReader:
             term, array = array, term
         if isinstance(array, Literal) and array.value is None:
             return NULL
-        kind = array.type.element if isinstance(array, Literal) else None
-        if not isinstance(term, BoundTerm) or not isinstance(array, Literal) or kind is None:
+        sql_type = array.type.element if isinstance(array, Literal) else None
+        if not isinstance(term, BoundTerm) or not isinstance(array, Literal) or sql_type is None:
             return _unknown(node, _reason(term, array) or "it is no array of the row and a constant")
-        literals = dict.fromkeys(Literal(value, kind) for value in array.value if value is not None)
+        literals = dict.fromkeys(Literal(value, sql_type) for value in array.value if value is not None)
         return HasAny(term, tuple(literals), is_overlap=True)
 
     def _exists(self, node: Node, array: Node, function: Node, _: bool) -> Expression:  # noqa: FBT001 - a parameter of the class
@@ -266,7 +266,7 @@ class CatalystReader:
                 return bind_calls(column.term, column.type, calls, _text_if(node, calls))
             if inner.get("variable") in self.variables:
                 own = self.variables[inner["variable"]]
-                calls += [Call.cast(kind) for kind in reversed(own.casts)]
+                calls += [Call.cast(sql_type) for sql_type in reversed(own.casts)]
                 return bind_calls(own.term, own.type, calls, _text_if(node, calls))
             step = self._call(inner)
             if isinstance(step, Unknown):
@@ -288,12 +288,12 @@ class CatalystReader:
         return self.expressions.get(key_of(node))
 
     def _column(self, node: Node) -> BoundTerm | Unknown:
-        parts, kind = tuple(node["column"]), parse_type(node["type"])
+        parts, sql_type = tuple(node["column"]), parse_type(node["type"])
         own = self.schema.exact(parts)
         if own is None or any("." in part for part in parts):
             return _unknown(node, "the table has no such column")
-        if own != kind and (_has_values(own) or _has_values(kind)):
-            return _unknown(node, f"the query sees type {kind} in it, the table has {own}")
+        if own != sql_type and (_has_values(own) or _has_values(sql_type)):
+            return _unknown(node, f"the query sees type {sql_type} in it, the table has {own}")
         return BoundTerm(Term(".".join(parts)), own)
 
 
@@ -322,9 +322,9 @@ def _text_if(node: Node, calls: list[Call]) -> str:
     return text_of(node) if calls else ""
 
 
-def _has_values(kind: SqlType) -> bool:
+def _has_values(sql_type: SqlType) -> bool:
     """Whether its values, or those in its arrays, are looked at here."""
-    return kind.is_ordered or (kind.element is not None and _has_values(kind.element))
+    return sql_type.is_ordered or (sql_type.element is not None and _has_values(sql_type.element))
 
 
 def _is_text(operand: _Operand) -> TypeGuard[Literal]:

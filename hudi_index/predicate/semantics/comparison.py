@@ -46,21 +46,21 @@ _MICRO = timedelta(microseconds=1)
 _FIRST, _LAST = ((datetime(year, 1, 1) - _EPOCH) // _MICRO for year in (2, 9999))  # noqa: DTZ001 - as above
 
 
-def line_of(kind: SqlType) -> Line | None:
+def line_of(sql_type: SqlType) -> Line | None:
     """All values of a type that Python has too; None for a type whose values have no places."""
-    if kind.is_integral:
-        return Line(-(1 << (kind.bits - 1)), (1 << (kind.bits - 1)) - 1, lambda place: place)
-    if kind.is_decimal:
-        largest = 10**kind.precision - 1
-        return Line(-largest, largest, lambda place: decimal_of(place, kind.scale))
-    if kind.is_fractional:
-        return Line(*float_range(kind.name), lambda place: float_at(kind.name, place))
-    if kind == types.BOOLEAN:
+    if sql_type.is_integral:
+        return Line(-(1 << (sql_type.bits - 1)), (1 << (sql_type.bits - 1)) - 1, lambda place: place)
+    if sql_type.is_decimal:
+        largest = 10**sql_type.precision - 1
+        return Line(-largest, largest, lambda place: decimal_of(place, sql_type.scale))
+    if sql_type.is_fractional:
+        return Line(*float_range(sql_type.name), lambda place: float_at(sql_type.name, place))
+    if sql_type == types.BOOLEAN:
         return Line(0, 1, bool)
-    if kind == types.DATE:
+    if sql_type == types.DATE:
         return Line(date.min.toordinal(), date.max.toordinal(), date.fromordinal, is_whole=False)
-    if kind in (types.TIMESTAMP, types.TIMESTAMP_NTZ):
-        zone = timezone.utc if kind == types.TIMESTAMP else None
+    if sql_type in (types.TIMESTAMP, types.TIMESTAMP_NTZ):
+        zone = timezone.utc if sql_type == types.TIMESTAMP else None
         return Line(
             _FIRST, _LAST, lambda place: (_EPOCH + place * _MICRO).replace(tzinfo=zone), is_whole=False
         )

@@ -74,9 +74,9 @@ _ELEMENT = Term("element", is_expression=True)
 
 def element_of(array: BoundTerm) -> BoundTerm | None:
     """An element of an array, cast as the array is; None if it is no array, or inside of other calls."""
-    kinds = [call.cast_to.element if call.cast_to else None for call in array.calls]
-    casts = tuple(kind for kind in kinds if kind is not None)
-    if array.type.element is None or array.casts or len(casts) < len(kinds):
+    sql_types = [call.cast_to.element if call.cast_to else None for call in array.calls]
+    casts = tuple(sql_type for sql_type in sql_types if sql_type is not None)
+    if array.type.element is None or array.casts or len(casts) < len(sql_types):
         return None
     return BoundTerm(_ELEMENT, array.type.element, casts)
 
@@ -92,7 +92,7 @@ def _nulls(
     # A cast that can fail makes null of values.
     if rising_cast(source, casts, zone) is None:
         return None
-    if any(kind != source and kind in _TIMES for kind in casts):
+    if any(sql_type != source and sql_type in _TIMES for sql_type in casts):
         return None
     return Domain.not_null() if is_negated else Domain.null()
 
@@ -116,12 +116,12 @@ def _compare(term: BoundTerm, operator: Operator, literal: Literal, zone: Sessio
     return domain.union(Domain.null())
 
 
-def _is_decided(kind: SqlType, operator: Operator, literal: Literal) -> bool:
+def _is_decided(sql_type: SqlType, operator: Operator, literal: Literal) -> bool:
     """Whether Spark makes TRUE or FALSE of a comparison, for null too.
 
     It does so for whole numbers against a decimal literal that no bigint reaches.
     """
-    is_beyond = kind.is_integral and literal.type.is_decimal and not -(1 << 63) <= literal.value < 1 << 63
+    is_beyond = sql_type.is_integral and literal.type.is_decimal and not -(1 << 63) <= literal.value < 1 << 63
     return is_beyond and operator not in _EQUALITIES
 
 
@@ -158,10 +158,10 @@ def _any_of(term: BoundTerm, target: SqlType, values: list[Literal], zone: Sessi
 
 def _texts_of(term: BoundTerm, texts: list[Literal], zone: SessionZone) -> Domain | None:
     """The values that print as one of the texts: IN compares texts as soon as one is in its list."""
-    kind = term.type
-    is_zoned = kind == types.TIMESTAMP and not zone.is_fixed
-    prints_plainly = kind.is_integral or (kind.is_decimal and kind.scale <= 6)
-    prints_time = kind in _TIMES and not is_zoned
+    sql_type = term.type
+    is_zoned = sql_type == types.TIMESTAMP and not zone.is_fixed
+    prints_plainly = sql_type.is_integral or (sql_type.is_decimal and sql_type.scale <= 6)
+    prints_time = sql_type in _TIMES and not is_zoned
     if term.casts or not (prints_plainly or prints_time):
         return None
     points = []
@@ -170,7 +170,7 @@ def _texts_of(term: BoundTerm, texts: list[Literal], zone: SessionZone) -> Domai
         if prints_time and text.value[:1] in ("+", "-"):
             return None
         # What does not read back as the same text is not what any value prints as.
-        value = cast_literal(text, kind, zone)
+        value = cast_literal(text, sql_type, zone)
         if value and value.value is not None and cast_literal(value, types.STRING, zone) == text:
             points.append(value.value)
     return Domain.points(points)

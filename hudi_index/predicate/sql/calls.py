@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["outer_call"]
 
-_CASTING = {**{name.upper(): kind for name, kind in CASTING_FUNCTIONS.items()}, "TO_DATE": DATE}
+_CASTING = {**{name.upper(): sql_type for name, sql_type in CASTING_FUNCTIONS.items()}, "TO_DATE": DATE}
 _SUMS = {TokenType.PLUS: "+", TokenType.DASH: "-"}
 _PRODUCTS = {TokenType.STAR: "*", TokenType.SLASH: "/"}
 # Literals of times don't occur among the arguments that anybody knows what to make of.
@@ -66,8 +66,8 @@ def _function(tokens: Sequence[Token], text: str) -> tuple[str, Call] | None:
         marks = [index for index, token in enumerate(inside) if token.token_type == TokenType.ALIAS]
         if not marks or marks[-1] in (0, len(inside) - 1):
             return None
-        kind = parse_type(_source(inside[marks[-1] + 1 :], text))
-        return _source(inside[: marks[-1]], text), Call.cast(kind)
+        sql_type = parse_type(_source(inside[marks[-1] + 1 :], text))
+        return _source(inside[: marks[-1]], text), Call.cast(sql_type)
     arguments = split_arguments(inside)
     if not all(arguments):
         return None
@@ -91,15 +91,15 @@ def _operation(tokens: Sequence[Token], text: str) -> tuple[str, Call] | None:
     depth = 0
     sums, products = [], []
     for index, token in enumerate(tokens):
-        kind = token.token_type
+        token_type = token.token_type
         depth += depth_of(token)
         if depth or not index:
             continue
-        if kind in _SUMS and tokens[index - 1].token_type not in _OPERATORS:
+        if token_type in _SUMS and tokens[index - 1].token_type not in _OPERATORS:
             sums.append(index)
-        elif kind in _PRODUCTS:
+        elif token_type in _PRODUCTS:
             products.append(index)
-        elif kind not in _OPERATORS and not _is_operand(token, text):
+        elif token_type not in _OPERATORS and not _is_operand(token, text):
             return None
     if not sums and not products:
         is_minus = tokens[0].token_type == TokenType.DASH
@@ -112,8 +112,8 @@ def _operation(tokens: Sequence[Token], text: str) -> tuple[str, Call] | None:
 
 def _is_operand(token: Token, text: str) -> bool:
     """Whether a token between operators belongs to a name, a call or a constant."""
-    kinds = (TokenType.DOT, TokenType.NUMBER, TokenType.STRING, *BRACKETS, *BRACKETS.values())
-    return token.token_type in kinds or (is_name(token, text) and token.token_type not in _WORDS)
+    token_types = (TokenType.DOT, TokenType.NUMBER, TokenType.STRING, *BRACKETS, *BRACKETS.values())
+    return token.token_type in token_types or (is_name(token, text) and token.token_type not in _WORDS)
 
 
 _OPERATORS = (*_SUMS, *_PRODUCTS)

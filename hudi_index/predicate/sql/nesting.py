@@ -56,18 +56,18 @@ class Brackets:
     def _match(self) -> None:
         open_ones: list[_Open] = []
         for index, token in enumerate(self._tokens):
-            kind = token.token_type
+            token_type = token.token_type
             if self.is_field(index):
                 continue
-            if kind in _OPENING:
+            if token_type in _OPENING:
                 is_group = (not open_ones or open_ones[-1].may_hold_groups) and self._is_group(index)
                 open_ones.append(_Open(index, is_group, is_group))
-            elif kind == TokenType.COMMA and open_ones:
+            elif token_type == TokenType.COMMA and open_ones:
                 # A list, of which no single condition can be made.
                 open_ones[-1].is_group = False
-            elif kind in _CLOSING and self._is_open(open_ones, kind):
+            elif token_type in _CLOSING and self._is_open(open_ones, token_type):
                 self._close(open_ones, index)
-            elif kind in _CLOSING and kind != TokenType.END:
+            elif token_type in _CLOSING and token_type != TokenType.END:
                 raise self._error(index, "no closing bracket without its opening one")
         if open_ones:
             raise self._error(open_ones[-1].index, "an end to what is opened here")

@@ -205,19 +205,19 @@ class Operands:
         """`CAST(x AS type)`, `type(x)`, `x::type`."""
         double_colon = [index for index, token in enumerate(tokens) if token.token_type == TokenType.DCOLON]
         if double_colon and first not in ("CAST", "("):
-            inner, kind = tokens[: double_colon[-1]], tokens[double_colon[-1] + 1 :]
+            inner, sql_type = tokens[: double_colon[-1]], tokens[double_colon[-1] + 1 :]
         elif not _is_call(tokens, self._text):
             return None
         elif first == "CAST":
-            inner, kind = _around(tokens[2:-1], TokenType.ALIAS)
+            inner, sql_type = _around(tokens[2:-1], TokenType.ALIAS)
         else:
-            inner, kind = tokens[2:-1], tokens[:1]
+            inner, sql_type = tokens[2:-1], tokens[:1]
             if first.lower() not in CASTING_FUNCTIONS or len(split_arguments(inner)) != 1:
                 return None
         literal = self._literal(inner, depth - 1)
-        if literal is None or not kind:
+        if literal is None or not sql_type:
             return None
-        target = parse_type("".join(raw_of(token, self._text) for token in kind))
+        target = parse_type("".join(raw_of(token, self._text) for token in sql_type))
         return cast_literal(literal, target, self._zone) if target.is_ordered else None
 
     def _condition(self, tokens: Sequence[Token]) -> Expression | None:
@@ -268,8 +268,8 @@ class Operands:
         parts = split_arguments(tokens[2:-1]) if len(tokens) > 3 else []
         found = [self.literal(part) for part in parts]
         literals = [each for each in found if each is not None]
-        kinds = {each.type for each in literals if each.type != types.NULL}
-        if len(literals) < len(found) or len(kinds) > 1:
+        sql_types = {each.type for each in literals if each.type != types.NULL}
+        if len(literals) < len(found) or len(sql_types) > 1:
             return None
         return tuple(dict.fromkeys(each for each in literals if each.value is not None))
 
@@ -370,9 +370,9 @@ def _is_call(tokens: Sequence[Token], text: str) -> bool:
     return False
 
 
-def _around(tokens: Sequence[Token], kind: TokenType) -> tuple[Sequence[Token], Sequence[Token]]:
+def _around(tokens: Sequence[Token], token_type: TokenType) -> tuple[Sequence[Token], Sequence[Token]]:
     """What stands before and after the last token of a kind."""
     for index in range(len(tokens) - 1, -1, -1):
-        if tokens[index].token_type == kind:
+        if tokens[index].token_type == token_type:
             return tokens[:index], tokens[index + 1 :]
     return tokens, ()

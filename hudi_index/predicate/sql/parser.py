@@ -151,10 +151,10 @@ class _Reader:
         index = self._at + offset
         return self._tokens[index].token_type if index < self._end else None
 
-    def _accept(self, *kinds: TokenType) -> bool:
-        if any(self._kind(offset) != kind for offset, kind in enumerate(kinds)):
+    def _accept(self, *token_types: TokenType) -> bool:
+        if any(self._kind(offset) != token_type for offset, token_type in enumerate(token_types)):
             return False
-        self._at += len(kinds)
+        self._at += len(token_types)
         return True
 
     def _disjunction(self) -> _Part:
@@ -339,9 +339,9 @@ class _Reader:
         """The operand here, up to the next operator that is no arithmetic."""
         start, height = self._at, 0
         while self._at < self._end:
-            kind = self._tokens[self._at].token_type
-            is_function = self._at == start and kind in _MATCHING and self._kind(1) == TokenType.L_PAREN
-            if kind in _VALUE_ENDS and not is_function and not self._brackets.is_field(self._at):
+            token_type = self._tokens[self._at].token_type
+            is_function = self._at == start and token_type in _MATCHING and self._kind(1) == TokenType.L_PAREN
+            if token_type in _VALUE_ENDS and not is_function and not self._brackets.is_field(self._at):
                 break
             height = max(height, self._brackets.heights.get(self._at, 0))
             self._at = self._closing.get(self._at, self._at) + 1

@@ -52,10 +52,10 @@ def cast_literal(literal: Literal, target: SqlType, zone: SessionZone) -> Litera
     return caster(literal.value, target, zone) if caster else None
 
 
-def _family(kind: SqlType) -> str:
-    if kind.is_integral:
+def _family(sql_type: SqlType) -> str:
+    if sql_type.is_integral:
         return "integral"
-    return "fractional" if kind.is_fractional else kind.name
+    return "fractional" if sql_type.is_fractional else sql_type.name
 
 
 def _to_integral(number: int | Decimal, target: SqlType, _: SessionZone) -> Literal | None:

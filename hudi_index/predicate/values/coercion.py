@@ -45,15 +45,17 @@ def comparison_type(column: SqlType, literal: Literal, *, is_equality: bool) -> 
 
 def list_type(column: SqlType, literals: Iterable[Literal]) -> SqlType | None:
     """The type in which `column IN (literals)` compares; None if Spark refuses or that isn't certain."""
-    kinds = [column, *(literal.type for literal in literals if literal.type != types.NULL)]
-    if types.STRING in kinds:
-        promotable = all(kind.is_ordered and kind.name not in ("binary", "boolean") for kind in kinds)
+    sql_types = [column, *(literal.type for literal in literals if literal.type != types.NULL)]
+    if types.STRING in sql_types:
+        promotable = all(
+            sql_type.is_ordered and sql_type.name not in ("binary", "boolean") for sql_type in sql_types
+        )
         return types.STRING if promotable else None
-    return reduce(lambda one, other: common_type(one, other) if one else None, _distinct(kinds))
+    return reduce(lambda one, other: common_type(one, other) if one else None, _distinct(sql_types))
 
 
-def _distinct(kinds: list[SqlType]) -> list[SqlType | None]:
-    return list(dict.fromkeys(kinds))
+def _distinct(sql_types: list[SqlType]) -> list[SqlType | None]:
+    return list(dict.fromkeys(sql_types))
 
 
 def common_type(one: SqlType, other: SqlType | None) -> SqlType | None:
@@ -63,9 +65,9 @@ def common_type(one: SqlType, other: SqlType | None) -> SqlType | None:
     if one.is_numeric and other.is_numeric:
         if one.is_decimal or other.is_decimal:
             return _decimal_and(one, other)
-        return max(one, other, key=lambda kind: _NUMERIC_ORDER.index(kind.name))
+        return max(one, other, key=lambda sql_type: _NUMERIC_ORDER.index(sql_type.name))
     if one.name in _TIMES and other.name in _TIMES:
-        return max(one, other, key=lambda kind: _TIMES.index(kind.name))
+        return max(one, other, key=lambda sql_type: _TIMES.index(sql_type.name))
     return None
 
 
@@ -75,8 +77,8 @@ def _decimal_and(one: SqlType, other: SqlType) -> SqlType | None:
     return _wider_decimal(_as_decimal(one), _as_decimal(other))
 
 
-def _as_decimal(kind: SqlType) -> SqlType:
-    return kind if kind.is_decimal else types.decimal(_DIGITS[kind.name], 0)
+def _as_decimal(sql_type: SqlType) -> SqlType:
+    return sql_type if sql_type.is_decimal else types.decimal(_DIGITS[sql_type.name], 0)
 
 
 def _wider_decimal(one: SqlType, other: SqlType) -> SqlType | None:

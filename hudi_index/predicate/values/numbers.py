@@ -119,14 +119,14 @@ def number_literal(text: str, *, is_negative: bool) -> tuple[int | float | Decim
     if suffix in _INTEGRAL_SUFFIXES or (not suffix and digits.isdigit()):
         return None if exponent or not digits.isdigit() else _whole(int(signed), suffix)
     number = Decimal(signed)
-    kind = decimal_type_of(number)
-    return (number, kind) if kind else None
+    sql_type = decimal_type_of(number)
+    return (number, sql_type) if sql_type else None
 
 
 def _whole(number: int, suffix: str) -> tuple[int | Decimal, SqlType] | None:
-    for kind in [_INTEGRAL_SUFFIXES[suffix]] if suffix else [types.INT, types.LONG]:
-        if -(1 << (kind.bits - 1)) <= number < 1 << (kind.bits - 1):
-            return number, kind
+    for sql_type in [_INTEGRAL_SUFFIXES[suffix]] if suffix else [types.INT, types.LONG]:
+        if -(1 << (sql_type.bits - 1)) <= number < 1 << (sql_type.bits - 1):
+            return number, sql_type
     kind_of_digits = None if suffix else decimal_type_of(Decimal(number))
     return (Decimal(number), kind_of_digits) if kind_of_digits else None
 

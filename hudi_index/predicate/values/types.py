@@ -61,7 +61,7 @@ class SqlType:
         if self.name == "decimal":
             return f"decimal({self.precision},{self.scale})"
         if self.name == "struct":
-            inner = ",".join(f"{_field_name(name)}:{kind}" for name, kind in self.fields)
+            inner = ",".join(f"{_field_name(name)}:{sql_type}" for name, sql_type in self.fields)
             return f"struct<{inner}>"
         if self.element is not None:
             return f"array<{self.element}>"
@@ -96,8 +96,8 @@ class SqlType:
         """Whether a Python value can be one of this type."""
         if isinstance(value, datetime):
             return self.name == ("timestamp_ntz" if value.tzinfo is None else "timestamp")
-        kinds = _PYTHON.get(self.name, ())
-        return isinstance(value, kinds) and (self.name == "boolean") == isinstance(value, bool)
+        sql_types = _PYTHON.get(self.name, ())
+        return isinstance(value, sql_types) and (self.name == "boolean") == isinstance(value, bool)
 
     @property
     def bits(self) -> int:
@@ -262,31 +262,31 @@ class Schema:
         names = self._by_folded_name.get(parts[0].lower(), [])
         if len(names) != 1:
             return None
-        spelled, kind = [names[0]], self.columns[names[0]]
+        spelled, sql_type = [names[0]], self.columns[names[0]]
         for part in parts[1:]:
-            if kind.name in ("array", "other"):
-                return Column((*spelled, part), SqlType("other", text=str(kind)))
-            inner = [each for each in kind.fields if each[0].lower() == part.lower()]
+            if sql_type.name in ("array", "other"):
+                return Column((*spelled, part), SqlType("other", text=str(sql_type)))
+            inner = [each for each in sql_type.fields if each[0].lower() == part.lower()]
             if len(inner) != 1:
                 return None
             spelled.append(inner[0][0])
-            kind = inner[0][1]
-        return Column(tuple(spelled), kind)
+            sql_type = inner[0][1]
+        return Column(tuple(spelled), sql_type)
 
     def exact(self, parts: tuple[str, ...]) -> SqlType | None:
         """The type of the column or nested field that is spelled so; None if there is none."""
-        kind = self.columns.get(parts[0])
+        sql_type = self.columns.get(parts[0])
         for part in parts[1:]:
-            found = [inner for name, inner in kind.fields if name == part] if kind else []
-            kind = found[0] if len(found) == 1 else None
-        return kind
+            found = [inner for name, inner in sql_type.fields if name == part] if sql_type else []
+            sql_type = found[0] if len(found) == 1 else None
+        return sql_type
 
     def paths(self) -> tuple[str, ...]:
         """Every column and nested field, for suggestions."""
         found: list[str] = []
         pending = list(self.columns.items())[::-1]
         while pending:
-            path, kind = pending.pop()
+            path, sql_type = pending.pop()
             found.append(path)
-            pending.extend((f"{path}.{name}", inner) for name, inner in reversed(kind.fields))
+            pending.extend((f"{path}.{name}", inner) for name, inner in reversed(sql_type.fields))
         return tuple(found)
