@@ -157,6 +157,12 @@ def _run(
     while True:
         build = plan_build(state, decision, transaction)
         report.file_groups_changed = sum(item.is_changed for item in build.description.items)
+        log.debug(
+            "%s: %d of %d file groups changed; kept %s; built %s; replaced partitions %s",
+            *(state.storage.uri, report.file_groups_changed, len(state.snapshot.slices)),
+            *([each.name for each in each_of] for each_of in (decision.kept, decision.built)),
+            list(decision.replaced),
+        )
         try:
             return state, build, executor.run(build)
         except SlicesRefusedError as error:

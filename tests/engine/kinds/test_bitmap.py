@@ -71,12 +71,9 @@ def positions(
 ) -> dict[FileGroupId, BitMap | None]:
     question = question_of(kind, on(column, domain), table)
     assert question is not None
-    # With entries of other values and columns beside: a planner may read for several constraints at once.
-    entries = entries_of(kind, column, table)
-    found = rows_by(kind, on(column, domain), entries, table)
-    alone = read_from(kind, entries, question)
-    assert rows_by(kind, on(column, domain), alone, table) == found
-    return found
+    return rows_by(
+        kind, on(column, domain), read_from(kind, entries_of(kind, column, table), question), table
+    )
 
 
 def test_keys_are_the_rfcs() -> None:
