@@ -37,7 +37,7 @@ class HudiCompactIndexesOperator(HudiIndexJobOperator):
         """`force`, which a template may have made a text."""
         return check_truth("force", self.force)
 
-    def needless(self, location: str) -> dict[str, Any] | None:
+    def skip_if_current(self, location: str) -> dict[str, Any] | None:
         """A report, if nothing is due."""
         if self.backend != "engine" or self.is_forced:
             return None

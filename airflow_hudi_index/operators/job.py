@@ -140,13 +140,13 @@ class HudiIndexJobOperator(BaseOperator):
         self.deferrable = deferrable
         self.poll_interval = poll_interval
         if self.changes_indexes:
-            self._announce(table)
+            self._declare_outlet(table)
         self._report: dict[str, Any] | None = None
         self._links: set[str] = set()
         self._local: LocalJob | None = None
         self._submitted: SubmittedJob | None = None
 
-    def _announce(self, table: str) -> None:
+    def _declare_outlet(self, table: str) -> None:
         """Have Airflow know, while it parses, which asset this task will update."""
         place = str(table)  # what another task gives reads as a template
         if ("://" in place or place.startswith("/")) and "{{" not in place:
@@ -164,7 +164,7 @@ class HudiIndexJobOperator(BaseOperator):
         """The job for a table at a place. Raises UserError for arguments that can't be."""
         raise NotImplementedError
 
-    def needless(self, location: str) -> dict[str, Any] | None:  # noqa: ARG002  subclasses look
+    def skip_if_current(self, location: str) -> dict[str, Any] | None:  # noqa: ARG002  subclasses look
         """A report without a job, if one look without a JVM shows that there is nothing to do."""
         return None
 
@@ -187,7 +187,7 @@ class HudiIndexJobOperator(BaseOperator):
         """Run the job; returns its report."""
         try:
             location = self.hook.location_of(self.table)
-            report, command = self.needless(location), self.command(location)
+            report, command = self.skip_if_current(location), self.command(location)
         except UserError as error:
             raise JobRefusedError(str(error)) from error
         if report is not None:
@@ -261,7 +261,7 @@ class HudiIndexJobOperator(BaseOperator):
         done = check_report(report, code, log=log)
         self._report = done
         if self.changes_indexes:
-            self._tell(context, done)
+            self._emit_asset_event(context, done)
         self.log.info("%s", summary_of(done))
         return done
 
@@ -273,7 +273,7 @@ class HudiIndexJobOperator(BaseOperator):
     def after_job(self, context: Context, report: dict[str, Any]) -> None:
         """What is left for people to find, whether the job succeeded or not."""
 
-    def _tell(self, context: Context, report: dict[str, Any]) -> None:
+    def _emit_asset_event(self, context: Context, report: dict[str, Any]) -> None:
         """Put what was done on the asset event."""
         asset = hudi_index_asset(self.hook.location_of(self.table), backend=self.backend)
         extra = {name: report.get(name) for name in ("verb", "indexes", "instant", "commit")}

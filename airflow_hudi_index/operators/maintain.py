@@ -18,7 +18,7 @@ class HudiMaintainIndexesOperator(HudiIndexJobOperator):
     anything to do: each commit of Hudi's writers maintains Hudi's own indexes.
     """
 
-    def needless(self, location: str) -> dict[str, Any] | None:
+    def skip_if_current(self, location: str) -> dict[str, Any] | None:
         """A report, if the indexes describe the newest commit, or are Hudi's own."""
         from hudi_index.jobs import JobReport
 

@@ -36,7 +36,7 @@ class HudiRepairIndexesOperator(HudiIndexJobOperator):
             self.check if isinstance(self.check, bool) else self.check.strip().lower() in ("true", "1", "yes")
         )
 
-    def needless(self, location: str) -> dict[str, Any] | None:
+    def skip_if_current(self, location: str) -> dict[str, Any] | None:
         """A report, if nothing is damaged."""
         if self.backend != "engine":
             return None

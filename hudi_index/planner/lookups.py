@@ -88,7 +88,12 @@ class Lookups:
             if not index.kind.spec.asks_together:
                 continue
             kind = cast("TogetherAnswering", index.kind)
-            asked = kind.ask_together(given, self._candidates(left))
+            try:
+                asked = kind.ask_together(given, self._candidates(left))
+            except _faults_of(index) as error:
+                texts = " AND ".join(child.term.text for child in given)
+                self._give_up(index, _answer(index, texts), f"its kind fails: {error}")
+                continue
             if asked is None:
                 continue
             question, constraints = asked

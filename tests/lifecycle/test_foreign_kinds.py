@@ -241,6 +241,12 @@ WRONG = {
             "its kind fails:",
             id="late",
         ),
+        pytest.param(
+            KIND.replace("knows_rows=True,", "knows_rows=True, asks_together=True,")
+            + "\n    def ask_together(self, *asked):\n        raise ValueError('not both')\n",
+            "its kind fails: not both",
+            id="together",
+        ),
     ],
 )
 def test_kind_that_raises_fails_no_query(
@@ -249,13 +255,14 @@ def test_kind_that_raises_fails_no_query(
     (kept, text), errors = run(
         indexed_table,
         """
-        plan = table.plan("id = 'xyz'", only=["by_length"])
+        plan = table.plan("id = 'xyz' AND n > 0", only=["by_length"])
         print(json.dumps([plan.kept, plan.explain()]))
         """,
         packages=package(tmp_path / "raising", code),
     )
 
-    assert kept == 2
+    # What it answers to one constraint counts, whatever it makes of two.
+    assert kept == (1 if "together" in code else 2)
     assert message in text
     assert "index by_length" in errors
 

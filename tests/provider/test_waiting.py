@@ -186,7 +186,10 @@ def test_file_cleaned_during_the_look_fails_neither_sensor_nor_operator(
     assert not cleaned.exists()
 
     cleaned.write_bytes(data)
-    assert HudiMaintainIndexesOperator(task_id="m", table=str(table.path)).needless(str(table.path)) is None
+    assert (
+        HudiMaintainIndexesOperator(task_id="m", table=str(table.path)).skip_if_current(str(table.path))
+        is None
+    )
     assert not cleaned.exists()
 
 

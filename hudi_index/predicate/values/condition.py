@@ -52,7 +52,8 @@ class TextPattern:
         return value.endswith(self.end) and len(value) - len(self.end) >= position
 
     def __str__(self) -> str:
-        return "%".join([self.start, *self.pieces, self.end]).join("''")
+        # On one line, whatever stands in it: plans and logs show it.
+        return repr("%".join([self.start, *self.pieces, self.end]))
 
 
 @dataclass(frozen=True, slots=True)
