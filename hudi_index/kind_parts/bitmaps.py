@@ -13,20 +13,20 @@ are shortened as `kind_parts.values` says.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyroaring import BitMap
 
 from hudi_index.entries.keys import SEPARATOR, join_keys
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.entries.schema import KEY, PAYLOADS, payload_fields
 from hudi_index.errors import UnencodableValueError
-from hudi_index.kind_parts.numbers import numbers_of
 from hudi_index.kind_parts.postings import Postings
 from hudi_index.kind_parts.protocol import RowQuestion
+from hudi_index.kind_parts.told import ToldBitmaps
 from hudi_index.kind_parts.values import CUT, entry_table, key_parts, values_of
 from hudi_index.table.rows import ROW_POSITION
 
@@ -86,55 +86,32 @@ class BitmapQuestion(RowQuestion):
 
     def rows(self, entries: pa.Table) -> dict[int, BitMap | None]:
         """The rows that have all tokens of an alternative; None where nobody can tell."""
-        tokens, covered_rows = self._tokens_and_rows(entries)
-        bitmaps = payload_fields(entries, self.payloads[0])["bitmap"]
-        found: dict[int, dict[str, int]] = {row: {} for row in np.flatnonzero(self.candidates.left).tolist()}
-        for entry, (token, row) in enumerate(zip(tokens, covered_rows, strict=True)):
-            if token is not None and row in found:
-                found[row][token] = entry
-        return {row: self._matching(tokens, bitmaps) for row, tokens in found.items()}
-
-    def _tokens_and_rows(self, entries: pa.Table) -> tuple[list[str | None], list[int]]:
-        """The token of each entry, None for another column's, and the row of `candidates.covered`."""
-        covered, column = self.candidates.covered, self.source.part
-        keys: list[Any] = entries.column(KEY).to_pylist()
-        parts = [key.split(SEPARATOR, 2) for key in keys]
-        tokens = [token if name == column else None for name, token, _ in parts]
-        if self.kind.spec.names_owner_by_number:
-            return tokens, covered.rows_of_numbers(numbers_of(entries.column(KEY))).tolist()
-        owners = pa.array([owner for _, _, owner in parts], pa.string())
-        return tokens, covered.rows_of_owners(owners).tolist()
-
-    def _matching(self, tokens: dict[str, int], bitmaps: Any) -> BitMap | None:
-        if CUT in tokens:
-            return None
-        found = BitMap()
+        left = np.flatnonzero(self.candidates.left).tolist()
+        found: dict[int, BitMap | None] = {row: BitMap() for row in left}
+        told = self._told(entries)
         for domains in self.alternatives:
-            rows = self._with_all(domains, tokens, bitmaps)
-            if rows is None:
-                return None
-            found |= rows
+            for row, rows in told.rows_with(domains):
+                known = found[row]
+                found[row] = None if rows is None or known is None else known | rows
+        found.update(dict.fromkeys(told.file_groups_with(CUT)))
         return found
 
-    def _with_all(self, domains: Sequence[PartDomain], tokens: dict[str, int], bitmaps: Any) -> BitMap | None:
-        """The rows with a token in each of some domains; None if any may have."""
-        chosen: list[list[int]] = []
-        for domain in domains:
-            if domain.is_widened:
-                # It can't judge a token; then all that was asked for counts as found.
-                return None if tokens else BitMap()
-            if domain.has_only_points:
-                held = [tokens[member] for member in domain.members if member in tokens]
-            else:
-                held = [entry for token, entry in tokens.items() if domain.holds(token)]
-            if not held:
-                return BitMap()
-            chosen.append(held)
-        each = [[_deserialize(bitmaps[entry].as_py()) for entry in held] for held in chosen]
-        if any(rows is None for held in each for rows in held):
-            return None
-        united = [reduce(lambda one, other: one | other, held) for held in each]  # type: ignore[operator]
-        return reduce(lambda one, other: one & other, united)  # type: ignore[operator]
+    def _told(self, entries: pa.Table) -> ToldBitmaps:
+        """The entries of this column and of file groups that are left."""
+        covered, left = self.candidates.covered, self.candidates.left
+        # As Any: pyarrow's stubs don't know these functions' results.
+        keys: Any = entries.column(KEY).combine_chunks()
+        parts: Any = pc.split_pattern(keys, SEPARATOR, max_splits=2)
+        tokens, owners = pc.list_element(parts, 1), pc.list_element(parts, 2)
+        if self.kind.spec.names_owner_by_number:
+            rows = covered.rows_of_numbers(owners.cast(pa.int64()).to_numpy(zero_copy_only=False))
+        else:
+            rows = covered.rows_of_owners(owners)
+        is_asked = pc.starts_with(keys, self.source.part + SEPARATOR).to_numpy(zero_copy_only=False)
+        places = np.flatnonzero(is_asked & (rows >= 0))
+        places = places[left[rows[places]]]
+        bitmaps = payload_fields(entries, self.payloads[0])["bitmap"]
+        return ToldBitmaps.of(tokens.take(places), rows[places], places, bitmaps)
 
 
 class TokenBuilder:
@@ -173,10 +150,3 @@ class TokenBuilder:
             for parts, bitmaps in found.bitmaps() if found.fit else [_TOO_MANY]:
                 keys = join_keys([source.part, parts, owner])
                 yield entry_table(keys, self._kind.spec, bitmaps)
-
-
-def _deserialize(data: bytes | None) -> BitMap | None:
-    try:
-        return BitMap.deserialize(data) if data else None
-    except ValueError:
-        return None
