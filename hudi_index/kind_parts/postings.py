@@ -32,6 +32,7 @@ __all__ = ["Postings"]
 _PAYLOAD = PAYLOADS["BitmapIndexMetadata"]
 _HELD = 1_000_000
 """Tokens of rows that are sorted at a time: more would not fit a processor's cache."""
+_NOTHING = (np.empty(0, np.uint32), np.empty(0, np.uint32))
 
 
 class Postings:
@@ -58,22 +59,32 @@ class Postings:
 
     def bitmaps(self) -> Iterator[tuple[pa.Array[Any], pa.Array[Any]]]:
         """Key parts of tokens in their order, and payloads with their bitmaps: some at a time."""
-        self._gather()
-        if not self._chunks:
-            yield self._parts.slice(0, 0), pa.array([], _PAYLOAD)
-            return
+        self._number()
         order = sort_order(self._parts)
         parts = self._parts.take(order)
+        for start, numbers, positions in self._pairs(order):
+            # A token of a dictionary that no row points to has no bitmap.
+            is_first = np.ones(len(numbers), np.bool_)
+            is_first[1:] = numbers[1:] != numbers[:-1]
+            firsts = np.flatnonzero(is_first)
+            bitmaps = serialize_bitmaps(positions, np.append(firsts, len(numbers)))
+            payloads = pa.StructArray.from_arrays([bitmaps], fields=list(_PAYLOAD))
+            yield parts.take(numbers[firsts] + start), payloads
+
+    def _pairs(self, order: Numbers) -> Iterator[tuple[int, npt.NDArray[np.uint32], Positions]]:
+        """Sorted pairs of token and position: tokens are numbered in another order, from some number on."""
+        if not self._chunks:
+            ranks = np.empty(len(order), np.uint32)
+            ranks[order] = np.arange(len(order), dtype=np.uint32)
+            numbers, positions = _joined([*self._rows, _NOTHING])
+            yield 0, *_sorted(ranks[numbers], positions)
+            return
+        self._gather()
         chunks = [chunk.reordered(order) for chunk in self._chunks]
         self._chunks.clear()
         ends: Numbers = np.sum([chunk.starts[1:] for chunk in chunks], axis=0)
         for start, stop in pairwise(_cuts(ends)):
-            numbers, positions = _joined([chunk.part(start, stop) for chunk in chunks])
-            # A token of a dictionary that no row points to has no bitmap.
-            known = np.flatnonzero(np.diff(numbers, prepend=-1))
-            tokens = parts.take(numbers[known] + start)
-            bitmaps = serialize_bitmaps(positions, np.append(known, len(numbers)))
-            yield tokens, pa.StructArray.from_arrays([bitmaps], fields=list(_PAYLOAD))
+            yield start, *_sorted(*_joined([chunk.part(start, stop) for chunk in chunks]))
 
     def _number(self) -> None:
         """Give new tokens their numbers. Known ones keep theirs: they come first."""
@@ -97,9 +108,7 @@ class Postings:
     def _gather(self) -> None:
         self._number()
         if self._held:
-            numbers = np.concatenate([each for each, _ in self._rows])
-            positions = np.concatenate([each for _, each in self._rows])
-            self._chunks.append(_Chunk.of(*_sorted(numbers, positions), len(self._parts)))
+            self._chunks.append(_Chunk.of(*_sorted(*_joined(self._rows)), len(self._parts)))
         self._rows.clear()
         self._held = 0
 
@@ -149,11 +158,9 @@ def _cuts(ends: Numbers) -> list[int]:
 
 
 def _joined(
-    parts: Sequence[tuple[npt.NDArray[np.uint32], Positions]],
+    pairs: Sequence[tuple[npt.NDArray[np.uint32], Positions]],
 ) -> tuple[npt.NDArray[np.uint32], Positions]:
-    if len(parts) == 1:
-        return parts[0]
-    return _sorted(np.concatenate([each for each, _ in parts]), np.concatenate([each for _, each in parts]))
+    return np.concatenate([each for each, _ in pairs]), np.concatenate([each for _, each in pairs])
 
 
 def _sorted(

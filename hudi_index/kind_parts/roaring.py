@@ -13,12 +13,15 @@ here by arithmetic on whole arrays (https://github.com/RoaringBitmap/RoaringForm
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from pyroaring import BitMap
 
 from hudi_index.entries._buffers import from_buffers
 
@@ -35,6 +38,8 @@ _MOST_IN_ARRAY = 4096
 _BYTES_OF_BITS = 8192
 _FEWEST_WITH_OFFSETS = 4
 _LOW = 0xFFFF
+_FEW = 64
+"""Up to so many, pyroaring is done before NumPy has begun."""
 
 
 def serialize_bitmaps(values: npt.NDArray[np.uint32], starts: Numbers) -> pa.Array[Any]:
@@ -44,10 +49,19 @@ def serialize_bitmaps(values: npt.NDArray[np.uint32], starts: Numbers) -> pa.Arr
         values: Numbers that rise within each stretch.
         starts: Where each stretch begins, and where the last one ends; none is empty.
     """
-    if len(starts) <= 1:
-        return pa.array([], pa.binary())
+    if len(starts) <= _FEW:
+        return pa.array(
+            [_serialize(values[low:high]) for low, high in pairwise(starts.tolist())], pa.binary()
+        )
     containers = _Containers.of(values, starts)
     return _Layout.of(containers).array()
+
+
+def _serialize(values: npt.NDArray[np.uint32]) -> bytes:
+    # From an array, which pyroaring takes as a whole.
+    rows = BitMap(array("I", values.tobytes()))
+    rows.run_optimize()
+    return bytes(rows.serialize())
 
 
 @dataclass(frozen=True)
