@@ -276,13 +276,13 @@ class Storage:
             _sync_folder(place.parent)
 
 
-def write_to(location: str, text: str) -> None:
+def write_to(location: str, text: str, options: Mapping[str, str] | None = None) -> None:
     """Write a text to the file that a path or URI names; its folder is made if need be.
 
     A URI is percent-quoted, its last name too; a path is not.
     """
     folder, slash, name = location.rpartition("/")
-    storage = Storage.open(folder or slash or ".")
+    storage = Storage.open(folder or slash or ".", options)
     storage.write(unquote(name) if _URI.match(location) else name, text.encode())
 
 
