@@ -205,7 +205,7 @@ def test_keys_are_looked_up_anew(connect: Callable[..., str]) -> None:
 
 def test_everybody_is_told_of_the_connection_and_of_no_key(connect: Callable[..., str]) -> None:
     connect("one", conn_type="aws", login="key-id", password="secret-key")
-    where = {"table": "s3a://b/t", "storage_conn_id": "one"}
+    where: dict[str, Any] = {"table": "s3a://b/t", "storage_conn_id": "one"}
     for made in (
         HudiMaintainIndexesOperator(task_id="m", **where),
         HudiCommitSensor(task_id="s", **where),
