@@ -14,7 +14,7 @@ from airflow_hudi_index.masking import mask_settings, refuse_early_secrets
 from airflow_hudi_index.places import is_far
 from airflow_hudi_index.storage_connection import options_of_connection
 from hudi_index.credentials import Options, without_credentials
-from hudi_index.errors import HudiIndexError
+from hudi_index.errors import HudiIndexError, NoSuchTableError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -188,20 +188,38 @@ class HudiIndexHook(BaseHook):
         return chosen
 
     def test_connection(self) -> tuple[bool, str]:
-        """Open the connection's tables; tells their version, lag and indexes."""
+        """Open the connection's tables; tells their version, lag and indexes, and proves far storage."""
         try:
             places = ConnectionSettings.of(self.get_connection(self.hudi_index_conn_id)).places
-            if self.table is not None:
-                tried = [self.table]
-            else:
-                tried = list(places.tables) or (
-                    [without_credentials(places.base_path)] if places.base_path else []
-                )
-            if not tried:
+            base_path = without_credentials(places.base_path) if places.base_path else None
+            tried = [self.table] if self.table is not None else list(places.tables)
+            if not tried and base_path is None:
                 return True, "No table to open: give a base path or a catalog of tables to have one tried."
-            return True, "; ".join(self._describe(place) for place in tried)
+            said = [self._describe(place) for place in tried]
+            if not tried and base_path is not None:
+                said = [self._describe_base(base_path)]
+            return True, "; ".join(said)
         except (HudiIndexError, AirflowFailException, AirflowNotFoundException, OSError) as error:
             return False, str(error)
+
+    def _describe_base(self, base_path: str) -> str:
+        """A base path is a table, or a store that holds some."""
+        try:
+            return self._describe(base_path)
+        except NoSuchTableError:
+            if not is_far(base_path):
+                raise
+        return f"{base_path}: {self._prove(base_path)}no table in itself"
+
+    def _prove(self, table: str) -> str:
+        """Says that indexes can be written, where that is not the business of a mounted disk."""
+        place = self.settings.places.place_of(table)
+        if not is_far(place):
+            return ""
+        from hudi_index.storage_check import check_storage
+
+        check_storage(place, self._options_at(place))
+        return "read, list, create once and delete work; "
 
     def _describe(self, table: str) -> str:
         opened = self.open(table)
@@ -209,6 +227,6 @@ class HudiIndexHook(BaseHook):
         indexes = ", ".join(f"{each.name} ({each.kind}, {each.state})" for each in status.indexes) or "none"
         lag = "in step" if status.is_fresh else f"{status.commits_behind} commits behind"
         return (
-            f"{table}: Hudi table {config.name}, {config.table_type.value}, version {config.version}, "
-            f"indexes {indexes}, {lag}"
+            f"{table}: {self._prove(table)}Hudi table {config.name}, {config.table_type.value}, "
+            f"version {config.version}, indexes {indexes}, {lag}"
         )
