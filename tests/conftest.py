@@ -1,4 +1,4 @@
-"""Fixtures for all tests: one Spark session per process."""
+"""Fixtures for all tests: one Spark session and one object store per process."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
+
+    from tests.support.object_store import ObjectStore
 
 settings.register_profile(
     "default",
@@ -94,6 +96,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     _forget_clusters(session)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def object_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    """The only object store of this process."""
+    from tests.support.object_store import started
+
+    with started(tmp_path_factory.mktemp("object-store") / "buckets") as store:
+        yield store
 
 
 def _forget_clusters(session: SparkSession) -> None:

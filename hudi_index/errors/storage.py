@@ -6,6 +6,9 @@
                                   reverse, links in a circle, a name too long or with NUL        2
       StorageDeniedError          no permission                                                  2
       StorageFullError            read-only, full, over quota, or the file may not grow          2
+      StorageRefusedError         an object store does not do what it is asked: another
+                                  region, a request that it does not know                        2
+      StorageForkedError          an object store, in a process that was forked                  2
       StorageUnreachableError     the storage does not answer                                    4
 
 Exit code 2 is for what a person has to mend before the same request can succeed, 4 for what may pass by
@@ -26,9 +29,11 @@ __all__ = [
     "NOT_DAMAGE",
     "StorageDeniedError",
     "StorageError",
+    "StorageForkedError",
     "StorageFullError",
     "StorageNotFoundError",
     "StoragePlaceError",
+    "StorageRefusedError",
     "StorageUnreachableError",
     "shortened",
     "storage_error_of",
@@ -87,6 +92,24 @@ class StorageFullError(StorageError):
     way_out = "make the storage writable or make room, then run it again"
 
 
+class StorageRefusedError(StorageError):
+    """An object store does not do what it is asked."""
+
+    exit_code = 2
+    way_out = "see that endpoint, region and bucket are right"
+
+
+class StorageForkedError(StorageError):
+    """An object store can't be used in a process that was forked from one that used it."""
+
+    exit_code = 2
+    way_out = "start the process by spawning, or fork before the first use of an object store"
+
+    def __init__(self, *, path: str) -> None:
+        reason = "this process was forked from one that used object stores, and has none of its threads"
+        super().__init__(path=path, operation="be reached", reason=reason)
+
+
 class StorageUnreachableError(StorageError):
     """The storage does not answer."""
 
@@ -101,7 +124,7 @@ class StorageUnreachableError(StorageError):
     way_out = "see that it runs and can be reached from here, then retry"
 
 
-NOT_DAMAGE = (StorageDeniedError, StorageUnreachableError)
+NOT_DAMAGE = (StorageDeniedError, StorageRefusedError, StorageForkedError, StorageUnreachableError)
 """What says nothing against a file that can't be read: to write it anew would not help."""
 
 _MOST_CHARACTERS = 400

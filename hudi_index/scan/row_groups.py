@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyarrow import fs
 
 from hudi_index.errors import MissingSliceFileError
 from hudi_index.predicate import Constraint, Domain, Marker, Never, Range, fold
@@ -105,7 +104,7 @@ class BaseFileRows:
                 path=storage.uri_of(path), reason="it was cleaned or rolled back"
             ) from error
         # One request for all columns of a row group, where each request is a journey.
-        is_far = not isinstance(storage.filesystem, fs.LocalFileSystem)
+        is_far = not storage.is_local
         source: Any = self._source
         self._storage, self._path = storage, path
         with naming_table_file(storage, path):

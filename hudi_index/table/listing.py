@@ -15,19 +15,13 @@ partition fields of a custom key generator at all (test_custom_key_generator_is_
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyarrow import fs
-
-from hudi_index.errors import StoragePlaceError
+from hudi_index.storage.stored import Facts
 from hudi_index.table.slices import (
     BASE_SUFFIX,
     BaseFileName,
@@ -46,10 +40,9 @@ __all__ = ["Listing", "assemble_slices", "list_partitions"]
 
 _PARTITION_METADATA = ".hoodie_partition_metadata"
 _TABLE_METADATA = ".hoodie"
-_LISTERS = 16
 
-Files: TypeAlias = Mapping[str, tuple[int, int]]
-"""Sizes, and modification times in milliseconds, by name."""
+Files: TypeAlias = Mapping[str, Facts]
+"""Size, modification time in milliseconds and tag by name."""
 Listing: TypeAlias = Mapping[str, Files]
 """The files of every partition by partition path; an unpartitioned table has one, the empty path."""
 
@@ -62,87 +55,18 @@ def list_partitions(storage: Storage, known: Listing | None = None) -> Listing:
         known: An earlier listing of the same table. Base files that it has are not looked at again where that
             costs a call each: a base file never changes under its name.
     """
-    if isinstance(storage.filesystem, fs.LocalFileSystem):
-        found = _list_local(storage, known or {})
-    else:
-        found = _list_far(storage)
+    found = storage.tree(
+        without=_TABLE_METADATA, is_wanted=_is_no_checksum, is_lasting=_is_base_file, known=known
+    )
     return {path: files for path, files in found.items() if any(map(_is_metadata, files))}
 
 
-def _list_local(storage: Storage, known: Listing) -> dict[str, dict[str, tuple[int, int]]]:
-    root = storage.path_of()
-    found: dict[str, dict[str, tuple[int, int]]] = {}
-    folders = [""]
-    while folders:
-        folder = folders.pop()
-        before = known.get(folder, {})
-        files = found[folder] = {}
-        with (
-            contextlib.suppress(FileNotFoundError),
-            storage.naming(folder, "be listed"),
-            os.scandir(f"{root}/{folder}") as entries,
-        ):
-            for entry in entries:
-                name = entry.name
-                if entry.is_dir():
-                    if folder or name != _TABLE_METADATA:
-                        _refuse_circle(storage, entry, folder)
-                        folders.append(f"{folder}/{name}" if folder else name)
-                elif name in before and name.endswith(BASE_SUFFIX):
-                    files[name] = before[name]
-                elif not name.endswith(".crc") and (facts := _facts_of(entry)):
-                    files[name] = facts
-    return found
+def _is_no_checksum(name: str) -> bool:
+    return not name.endswith(".crc")
 
 
-def _refuse_circle(storage: Storage, entry: os.DirEntry[str], folder: str) -> None:
-    """Raise StoragePlaceError for a link to a folder that it is in itself: listing would not end."""
-    if entry.is_symlink():
-        here = Path(entry.path).parent.resolve()
-        if Path(entry.path).resolve() in (here, *here.parents):
-            path = f"{folder}/{entry.name}" if folder else entry.name
-            reason = "it is a link to a folder that it is in itself"
-            raise StoragePlaceError(path=storage.uri_of(path), operation="be listed", reason=reason)
-
-
-def _facts_of(entry: os.DirEntry[str]) -> tuple[int, int] | None:
-    try:
-        status = entry.stat()
-    except FileNotFoundError:
-        # Deleted since: as if it had been before.
-        return None
-    return status.st_size, status.st_mtime_ns // 1_000_000
-
-
-def _list_far(storage: Storage) -> dict[str, dict[str, tuple[int, int]]]:
-    root = storage.path_of()
-    with storage.naming("", "be listed"):
-        top = storage.filesystem.get_file_info(fs.FileSelector(root, allow_not_found=True))
-    found: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
-    _add_files(found, top, root)
-    folders = [
-        info.path for info in top if info.type == fs.FileType.Directory and info.base_name != _TABLE_METADATA
-    ]
-    with ThreadPoolExecutor(_LISTERS) as pool:
-        for infos in pool.map(lambda folder: _list_below(storage, folder), folders):
-            _add_files(found, infos, root)
-    return found
-
-
-def _list_below(storage: Storage, folder: str) -> list[fs.FileInfo]:
-    selector = fs.FileSelector(folder, recursive=True, allow_not_found=True)
-    with storage.naming(folder.removeprefix(f"{storage.path_of()}/"), "be listed"):
-        found: list[fs.FileInfo] = storage.filesystem.get_file_info(selector)
-    return found
-
-
-def _add_files(found: dict[str, dict[str, tuple[int, int]]], infos: Iterable[fs.FileInfo], root: str) -> None:
-    start = len(root) + 1
-    for info in infos:
-        if info.type == fs.FileType.File:
-            folder, _, name = info.path[start:].rpartition("/")
-            if not name.endswith(".crc"):
-                found[folder][name] = (info.size, (info.mtime_ns or 0) // 1_000_000)
+def _is_base_file(name: str) -> bool:
+    return name.endswith(BASE_SUFFIX)
 
 
 def _is_metadata(name: str) -> bool:
@@ -168,7 +92,7 @@ def _slices_of(
     logged = _files_beside_logs(files)
     # Most file groups of most tables are base files alone: of those only the newest is kept in hand.
     newest: dict[str, BaseFileName] = {}
-    for name, (size, _) in files.items():
+    for name, (size, _, _) in files.items():
         base = None if name.startswith(".") else parse_base_file(name, size)
         if base is None:
             continue
@@ -193,7 +117,7 @@ def _is_seen(instant: str, timeline: Timeline, as_of: str | None) -> bool:
 def _files_beside_logs(files: Files) -> dict[str, _GroupFiles]:
     """The file groups that have logs, by file id, without their base files yet."""
     groups: dict[str, _GroupFiles] = defaultdict(_GroupFiles)
-    for name, (size, modified) in files.items():
+    for name, (size, modified, _) in files.items():
         log = parse_log_file(name, size, modified) if name.startswith(".") else None
         if log:
             groups[log.file_id].logs.append(log)

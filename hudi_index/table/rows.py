@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from hudi import HudiReadOptions
-from pyarrow import fs
 
 from hudi_index.errors import (
     HudiIndexError,
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
     from hudi import HudiFileGroupReader
 
-    from hudi_index.storage import Storage
+    from hudi_index.storage import Storage, StoredFile
     from hudi_index.table.footer import ColumnStatistics
     from hudi_index.table.shape import TableShape
     from hudi_index.table.slices import FileGroupId, FileSlice, SliceIdentity
@@ -167,20 +166,17 @@ class TableReader:
         if self.shape.config.drops_partition_columns:
             # hudi-rs refuses tables without their partition columns, but reads the other columns right.
             table["hoodie.internal.skip.config.validation"] = "true"
-        storage = tuple(sorted(self.storage.options.items()))
-        return open_reader(
-            self.storage.uri, storage, tuple(table.items()), self.state, as_of, self.delta_commits
-        )
+        uri, options = self.storage.for_hudi_rs()
+        storage = tuple(sorted(options.items()))
+        return open_reader(uri, storage, tuple(table.items()), self.state, as_of, self.delta_commits)
 
     def losses(self, slices: Iterable[FileSlice]) -> dict[FileGroupId, MissingSliceFileError]:
-        """Which of some slices can't be read any more, and why; one request to the storage for all."""
+        """Which of some slices can't be read any more, and why; all files are asked for at once."""
         expected = [(file_slice, *file) for file_slice in slices for file in _files_of(file_slice)]
-        paths = [self.storage.path_of(path) for _, path, _, _ in expected]
-        with self.storage.naming("", "be looked at"):
-            infos = self.storage.filesystem.get_file_info(paths)
+        files = self.storage.stat([path for _, path, _, _ in expected])
         found: dict[FileGroupId, MissingSliceFileError] = {}
-        for (file_slice, path, size, time), info in zip(expected, infos, strict=True):
-            reason = _reason_of_loss(info, size, time)
+        for (file_slice, path, size, time), file in zip(expected, files, strict=True):
+            reason = _reason_of_loss(file, size, time)
             if reason:
                 found[file_slice.group] = MissingSliceFileError(path=self.storage.uri_of(path), reason=reason)
         return found
@@ -206,12 +202,12 @@ def _files_of(file_slice: FileSlice) -> Iterator[tuple[str, int | None, int | No
             yield path, None, None
 
 
-def _reason_of_loss(info: Any, size: int | None, time: int | None) -> str | None:
-    if info.type == fs.FileType.NotFound:
+def _reason_of_loss(file: StoredFile | None, size: int | None, time: int | None) -> str | None:
+    if file is None:
         return "it was cleaned or rolled back"
-    if size is not None and info.size != size:
-        return f"{size} bytes became {info.size}"
-    if time is not None and (info.mtime_ns or 0) // 1_000_000 != time:
+    if size is not None and file.size != size:
+        return f"{size} bytes became {file.size}"
+    if time is not None and file.facts[1] != time:
         return "it was written again"
     return None
 

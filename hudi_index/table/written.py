@@ -50,7 +50,8 @@ def refuse_missing_files(partitions: Listing, timeline: Timeline, as_of: str | N
     if not absent:
         return True
     with_absent = {
-        path: {**partitions.get(path, {}), **dict.fromkeys(names, (0, 0))} for path, names in absent.items()
+        path: {**partitions.get(path, {}), **dict.fromkeys(names, (0, 0, ""))}
+        for path, names in absent.items()
     }
     lost = [
         (path, absent[file_slice.group.partition_path][name])

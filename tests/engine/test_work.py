@@ -9,7 +9,8 @@ import pytest
 from hudi_index import IndexedTable, ScanReport
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.planner import plan
-from hudi_index.table import Snapshot, listing
+from hudi_index.storage import local
+from hudi_index.table import Snapshot
 from tests.support.counting import counted
 from tests.support.tables import Fabricated
 
@@ -69,8 +70,8 @@ def test_plan_of_a_table_that_is_as_it_was_makes_no_slices(
 ) -> None:
     table = IndexedTable.open(made.path)
     first, statted = table.plan("id = 'k7-3'"), []
-    looked_at = listing._facts_of
-    monkeypatch.setattr(listing, "_facts_of", lambda entry: statted.append(entry.name) or looked_at(entry))
+    looked_at = local._facts_of
+    monkeypatch.setattr(local, "_facts_of", lambda entry: statted.append(entry.name) or looked_at(entry))
     again = table.plan("id = 'k7-4'")
     assert (again.kept, again.snapshot is first.snapshot) == (1, True)
     assert statted == [".hoodie_partition_metadata"]

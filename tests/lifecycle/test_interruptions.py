@@ -14,6 +14,7 @@ from hudi_index.lifecycle import LocalExecutor
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.metadata_table.ledger import Ledger
 from tests.support.entries import check_indexes, stored_entries
+from tests.support.storage import path_of
 from tests.support.tables import Fabricated
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def test_index_dropped_and_created_otherwise_between_a_plans_two_looks_refutes_n
 def test_lost_index_metadata_table_refutes_nothing_and_is_built_anew(trips: Trips) -> None:
     trips.indexed.sql("CREATE INDEX by_n ON t (n)")
     trips.indexed.sql("CREATE INDEX stats ON t USING column_stats (n, region)")
-    shutil.rmtree(trips.indexed.storage.path_of(MetadataTable.folder))
+    shutil.rmtree(path_of(trips.indexed.storage, MetadataTable.folder))
     assert trips.groups_for("n = 2") == {"a", "b", "c"}
     assert trips.indexed.status().file_groups_uncovered == 3
     assert trips.indexed.maintain().commit

@@ -9,7 +9,7 @@ import pytest
 from hudi_index import IndexedTable
 from hudi_index.lifecycle import LocalExecutor, rebuild
 from hudi_index.metadata_table import MetadataTable
-from hudi_index.table import listing
+from hudi_index.storage import local
 from tests.support.counting import counted
 from tests.support.entries import check_indexes
 from tests.support.tables import Fabricated
@@ -53,8 +53,8 @@ def _before_the_lease(monkeypatch: pytest.MonkeyPatch, change: Callable[[], obje
 
 def test_create_lists_the_table_once(made: Fabricated, monkeypatch: pytest.MonkeyPatch) -> None:
     table, statted = IndexedTable.open(made.path), []
-    facts_of = listing._facts_of
-    monkeypatch.setattr(listing, "_facts_of", lambda entry: statted.append(entry.name) or facts_of(entry))
+    facts_of = local._facts_of
+    monkeypatch.setattr(local, "_facts_of", lambda entry: statted.append(entry.name) or facts_of(entry))
     with counted() as work:
         table.create_all(STATEMENTS)
     assert (work.table_listings, work.table_looks) == (1, 1)

@@ -15,6 +15,7 @@ from hudi_index.catalog import Catalog, IndexState
 from hudi_index.cli import main
 from hudi_index.storage import Storage
 from hudi_index.table.footer import row_count_of
+from tests.support.storage import path_of
 from tests.support.tables import Fabricated
 
 if TYPE_CHECKING:
@@ -111,10 +112,10 @@ def test_one_index_out_of_service_is_told_beside_a_fresh_table(
     assert status.is_fresh
     told = {each.name: (each.state, each.reason, each.is_used) for each in status.indexes}
     assert told == {"by_n": ("invalid", "seen to be wrong", False), "by_region": ("ready", None, True)}
-    assert main(["status", "--table", str(table.storage.path_of()), "--json"]) == 0
+    assert main(["status", "--table", str(path_of(table.storage)), "--json"]) == 0
     plain = json.loads(capsys.readouterr().out)
     assert plain["rows_uncovered"] == plain["file_groups_gone"] == 0
-    assert main(["status", "--table", str(table.storage.path_of())]) == 0
+    assert main(["status", "--table", str(path_of(table.storage))]) == 0
     text = capsys.readouterr().out
     assert "rows uncovered" in text
     assert "deepest_log" in text

@@ -128,9 +128,9 @@ def test_lookup_within_one_value_reads_only_its_shard_and_row_groups(
     opened: list[str] = []
 
     class CountingStorage(Storage):
-        def open_input(self, path: str) -> pa.NativeFile:
+        def open_input(self, path: str, tail: int = 0) -> pa.NativeFile:
             opened.append(path)
-            return super().open_input(path)
+            return super().open_input(path, tail)
 
     storage = CountingStorage(table.storage.uri)
     reader = Reader(storage, table.view())

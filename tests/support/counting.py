@@ -84,9 +84,9 @@ def counted() -> Iterator[Work]:
     open_input, listing, decode = Storage.open_input, Storage.list, BaseFile.read_row_group
     list_partitions = snapshot.list_partitions  # type: ignore[attr-defined]  # where the name is looked up
 
-    def counting_open(self: Storage, path: str) -> Any:
+    def counting_open(self: Storage, path: str, *given: Any) -> Any:
         work.opened.append(self.uri_of(path))
-        return pa.PythonFile(_Counted(open_input(self, path), work), mode="r")
+        return pa.PythonFile(_Counted(open_input(self, path, *given), work), mode="r")
 
     def counting_list(self: Storage, *given: Any) -> Any:
         work.listed += 1

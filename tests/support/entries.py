@@ -20,6 +20,7 @@ from hudi_index.lifecycle.maintain import bring_up_to_date
 from hudi_index.lifecycle.state import IndexedState
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.storage import Storage
+from tests.support.storage import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -128,7 +129,7 @@ def build_at_once(storage: Storage, definitions: Iterable[IndexDefinition], spar
 
 def rebuilt_elsewhere(table: IndexedTable, place: Path, spark: SparkSession) -> Entries:
     """The entries of the same indexes built from nothing for a copy of the table."""
-    source = table.storage.path_of()
+    source = path_of(table.storage)
     shutil.copytree(source, place, ignore=shutil.ignore_patterns(".index"))
     try:
         copy = Storage.open(place)
@@ -140,16 +141,16 @@ def rebuilt_elsewhere(table: IndexedTable, place: Path, spark: SparkSession) -> 
 
 def as_others_read_it(table: IndexedTable, spark: SparkSession) -> tuple[Entries, Entries, Entries]:
     """The whole index metadata table as we, hudi-rs and Hudi on Spark read it."""
-    folder = table.storage.path_of(MetadataTable.folder)
+    folder = path_of(table.storage, MetadataTable.folder)
     reader = MetadataTable.of(table.storage).reader()
     ours = {
         name: found
         for name in reader.view.state.shards
         if (found := _by_key(reader.scan(name).read_all().to_pylist()))
     }
-    batches = HudiTableBuilder.from_base_uri(folder).build().read()
+    batches = HudiTableBuilder.from_base_uri(str(folder)).build().read()
     by_hudi_rs = _by_partition(row for batch in batches for row in batch.to_pylist())
-    frame = spark.read.format("hudi").load(folder)
+    frame = spark.read.format("hudi").load(str(folder))
     by_spark = _by_partition(row.asDict(recursive=True) for row in frame.collect())
     return ours, by_hudi_rs, by_spark
 

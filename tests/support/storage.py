@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
 from hudi_index.storage import Storage
+from hudi_index.storage.local import LocalFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 class Crash(BaseException):
@@ -33,6 +35,37 @@ class Bomb:
         self.left -= 1
         if self.left < 0:
             raise Crash
+
+
+def path_of(storage: Storage, path: str = "") -> Path:
+    """The place of a local storage, or of a file in it."""
+    return Path(storage._local.place_of(path))
+
+
+class _CrashingFiles(LocalFiles):
+    """Dies within the two steps that are one to everybody else."""
+
+    @contextmanager
+    def temporary(self, path: str, data: bytes) -> Iterator[Path]:
+        bomb = CrashingStorage.bomb
+        temporary: Path | None = None
+        left: bytes | None = None
+        try:
+            bomb.point()
+            with super().temporary(path, data) as temporary:
+                left = data[: len(data) // 2]
+                bomb.point()  # half of it was written
+                left = data
+                bomb.point()  # it was not yet moved to its place
+                yield temporary
+                left = data if temporary.exists() else None
+                bomb.point()  # the file has its place, the temporary one is not yet gone
+                left = None
+        except Crash:
+            # An exception runs every `finally` on its way, a killed process none.
+            if temporary is not None and left is not None:
+                temporary.write_bytes(left)
+            raise
 
 
 class CrashingStorage(Storage):
@@ -56,26 +89,10 @@ class CrashingStorage(Storage):
         self.bomb.point()  # leaves an empty file
         return super().open_output(path)
 
-    @contextmanager
-    def _temporary(self, path: str, data: bytes, operation: str) -> Iterator[Path]:
-        temporary: Path | None = None
-        left: bytes | None = None
-        try:
-            self.bomb.point()
-            with super()._temporary(path, data, operation) as temporary:
-                left = data[: len(data) // 2]
-                self.bomb.point()  # half of it was written
-                left = data
-                self.bomb.point()  # it was not yet moved to its place
-                yield temporary
-                left = data if temporary.exists() else None
-                self.bomb.point()  # the file has its place, the temporary one is not yet gone
-                left = None
-        except Crash:
-            # An exception runs every `finally` on its way, a killed process none.
-            if temporary is not None and left is not None:
-                temporary.write_bytes(left)
-            raise
+    @cached_property
+    def _local(self) -> LocalFiles:
+        files = super()._local
+        return _CrashingFiles(Path(files.root), self.uri)
 
     def create(self, path: str, data: bytes) -> None:
         super().create(path, data)
@@ -85,10 +102,11 @@ class CrashingStorage(Storage):
         super().replace(path, data)
         self.bomb.point()
 
-    def delete(self, path: str) -> None:
+    def delete(self, *paths: str) -> None:
         self.bomb.point()
-        super().delete(path)
-        self.bomb.point()
+        for path in paths:
+            super().delete(path)
+            self.bomb.point()
 
     def move(self, path: str, other: str) -> None:
         self.bomb.point()

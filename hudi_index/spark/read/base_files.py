@@ -60,9 +60,8 @@ def read_base_files(spark: Any, storage: Storage, where: str, as_of: str | None)
     schema = from_arrow_schema(found.snapshot.schema_with_meta_columns)
     if not found.files:
         return spark.createDataFrame([], schema).where(where)
-    is_local = storage.uri.startswith("file:")
     # Spark takes a path as it is written, without undoing a URI's quotes.
-    files = [storage.path_of(name) if is_local else f"{storage.uri}/{name}" for name in found.files]
+    files = map(storage.location_of, found.files)
     return spark.read.schema(schema).parquet(*files).where(where)
 
 

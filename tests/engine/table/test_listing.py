@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hudi_index.table import FileGroupId, Snapshot
-from hudi_index.table.listing import _list_far, _list_local, list_partitions
+from hudi_index.table.listing import list_partitions
 from tests.support.tables import Fabricated
 
 if TYPE_CHECKING:
@@ -187,8 +187,4 @@ def test_both_ways_to_list_find_the_same(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (table.path / "us" / "empty").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
     (table.path / "us" / "nowhere").symlink_to(tmp_path / "gone")
-    # One is for storages whose every request is a journey, and works on this one as well.
-    far, local = _list_far(table.storage), _list_local(table.storage, {})
-    assert {path: files for path, files in local.items() if files} == far
-    assert far.keys() == {"eu/day=1", "us", "no partition"}
     assert list_partitions(table.storage).keys() == {"eu/day=1", "us"}

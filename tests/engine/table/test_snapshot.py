@@ -249,8 +249,8 @@ def test_listing_stats_no_base_file_that_is_known(table: Fabricated) -> None:
     whole = list_partitions(table.storage)
     # Sizes that no file has: whoever gives them has not looked.
     names = [f"a_0-1-2_{T1}.parquet", ".hoodie_partition_metadata"]
-    pretended = {"eu": {**whole["eu"], **dict.fromkeys(names, (-1, -1))}}
+    pretended = {"eu": {**whole["eu"], **dict.fromkeys(names, (-1, -1, ""))}}
     found = list_partitions(table.storage, pretended)
-    assert found["eu"][names[0]] == (-1, -1)
+    assert found["eu"][names[0]] == (-1, -1, "")
     assert {**found["eu"], names[0]: whole["eu"][names[0]]} == whole["eu"]
     assert found["a%2Fb"] == whole["a%2Fb"]

@@ -1,0 +1,103 @@
+"""Objects in the shape of files, for pyarrow: read by ranges, written in parts."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+__all__ = ["ObjectFile", "ObjectSink"]
+
+
+class Objects(Protocol):
+    """What files are made of."""
+
+    def naming(self, path: str, operation: str) -> AbstractContextManager[None]:
+        """Errors inside name the path."""
+
+    def tail(self, path: str, size: int) -> tuple[int, bytes]:
+        """How large an object is, and its end."""
+
+    def read_range(self, path: str, start: int, end: int) -> bytes:
+        """Some bytes of an object."""
+
+    def writer(self, path: str) -> Any:
+        """What makes an object of parts."""
+
+
+class ObjectFile(io.RawIOBase):
+    """An object for random reading: its end comes with the first request, the rest by ranges."""
+
+    def __init__(self, objects: Objects, path: str, tail: int) -> None:
+        super().__init__()
+        self._objects, self._path, self._place = objects, path, 0
+        self._size, self._tail = objects.tail(path, tail)
+
+    def size(self) -> int:
+        """How many bytes it has."""
+        return self._size
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def seekable(self) -> bool:
+        """It is."""
+        return True
+
+    def tell(self) -> int:
+        """Where the next byte is read."""
+        return self._place
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a byte."""
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._size}[whence]
+        self._place = start + offset
+        return self._place
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Some bytes, or all that are left."""
+        end = self._size if size is None or size < 0 else min(self._size, self._place + size)
+        start, self._place = self._place, max(self._place, end)
+        if start >= end:
+            return b""
+        first = self._size - len(self._tail)
+        if start >= first:
+            return self._tail[start - first : end - first]
+        return self._objects.read_range(self._path, start, end)
+
+
+class ObjectSink(io.RawIOBase):
+    """A new object, sent in parts if it is large; there once it is closed."""
+
+    def __init__(self, objects: Objects, path: str) -> None:
+        super().__init__()
+        self._objects, self._path, self._place = objects, path, 0
+        self._writer: Any = objects.writer(path)
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def tell(self) -> int:
+        """How much was written."""
+        return self._place
+
+    def write(self, data: Any) -> int:
+        """Add some bytes."""
+        with self._objects.naming(self._path, "be written"):
+            # obstore keeps what it is given: a copy, for pyarrow uses its buffers again.
+            count = int(self._writer.write(bytes(data)))
+        self._place += count
+        return count
+
+    def close(self) -> None:
+        """Make it an object."""
+        if not self.closed:
+            try:
+                with self._objects.naming(self._path, "be written"):
+                    self._writer.close()
+            finally:
+                super().close()

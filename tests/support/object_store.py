@@ -1,0 +1,160 @@
+"""An object store of our own: S3Proxy on the Java that Spark's tests run on, with objects as plain files.
+
+Its jar is fetched once, by coordinate and checksum, with the Ivy that comes with Spark: from wherever Ivy is
+set up to look, as Spark's own packages are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import socket
+import subprocess
+import sysconfig
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hudi_index.spark.runtime.certificates import trust_options
+from hudi_index.spark.runtime.java import ensure_java
+from hudi_index.storage import Storage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["ObjectStore", "started"]
+
+BUCKET = "bucket"
+WITHOUT = "HUDI_INDEX_TESTS_WITHOUT_OBJECT_STORE"
+"""Set to a reason, it skips tests that need an object store; otherwise they fail where there is none."""
+
+_JAR = "s3proxy-4.1.0-jar-with-dependencies.jar"
+_SHA256 = "a4d025969aaf796616ed4b1e2491d87d455ce84bb28cb9db086b2e6aaa68b48d"
+_IVY = """<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
+  <info organisation="hudi-index" module="tests"/>
+  <dependencies>
+    <dependency org="org.gaul" name="s3proxy" rev="4.1.0" transitive="false" conf="default->*">
+      <artifact name="s3proxy" type="jar" ext="jar" m:classifier="jar-with-dependencies"/>
+    </dependency>
+  </dependencies>
+</ivy-module>
+"""
+_HOME = Path.home() / ".ivy2" / "hudi-index-tests"
+_PATIENCE = 300
+_SMALL = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m")
+
+
+@dataclass(frozen=True)
+class ObjectStore:
+    """A running store: a folder in `folder` is a bucket, and a file in it is an object."""
+
+    folder: Path
+    endpoint: str
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What it is opened with, in hudi-rs's words."""
+        return {
+            "aws_access_key_id": "testkey",
+            "aws_secret_access_key": "testsecret",
+            "aws_region": "us-east-1",
+            "aws_endpoint": self.endpoint,
+            "aws_allow_http": "true",
+        }
+
+    @property
+    def bucket(self) -> Path:
+        """The folder that is the bucket."""
+        return self.folder / BUCKET
+
+    def storage(self, path: str, **options: str) -> Storage:
+        """The storage at a path in the bucket."""
+        return Storage.open(f"s3://{BUCKET}/{path}".rstrip("/"), {**self.options, **options})
+
+
+@contextlib.contextmanager
+def started(folder: Path) -> Iterator[ObjectStore]:
+    """A store that runs while this is open, with its objects below `folder`."""
+    if reason := os.environ.get(WITHOUT):
+        pytest.skip(f"{WITHOUT}: {reason}")
+    java, jar = ensure_java(), _fetched_jar()
+    (folder / BUCKET).mkdir(parents=True, exist_ok=True)
+    settings, log = folder.with_suffix(".conf"), folder.with_suffix(".log")
+    for _ in range(5):
+        endpoint = f"http://127.0.0.1:{_free_port()}"
+        settings.write_text(
+            f"s3proxy.authorization=aws-v2-or-v4\ns3proxy.identity=testkey\ns3proxy.credential=testsecret\n"
+            f"s3proxy.endpoint={endpoint}\njclouds.provider=filesystem-nio2\n"
+            f"jclouds.filesystem.basedir={folder}\n"
+        )
+        with log.open("wb") as output:
+            command = [java, *_SMALL, "-jar", str(jar), "--properties", str(settings)]
+            process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        try:
+            if _answers(endpoint, process):
+                yield ObjectStore(folder, endpoint)
+                return
+        finally:
+            process.terminate()
+            process.wait()
+    raise RuntimeError(f"S3Proxy does not start:\n{log.read_text(errors='replace')[-4000:]}")
+
+
+def _answers(endpoint: str, process: subprocess.Popen[bytes]) -> bool:
+    """Whether the server came up; somebody else may have taken its port in between."""
+    end = time.monotonic() + _PATIENCE
+    while process.poll() is None and time.monotonic() < end:
+        try:
+            urllib.request.urlopen(endpoint, timeout=_PATIENCE).close()
+        except urllib.error.HTTPError as error:
+            error.close()
+            return True  # it wants a signature
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return True
+    return False
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def _fetched_jar() -> Path:
+    """The jar, brought by whoever comes first."""
+    _HOME.mkdir(parents=True, exist_ok=True)
+    jar = _HOME / _JAR
+    with (_HOME / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (jar.exists() and _sum_of(jar) == _SHA256):
+            _fetch(jar)
+    return jar
+
+
+def _fetch(jar: Path) -> None:
+    java = ensure_java()
+    (_HOME / "ivy.xml").write_text(_IVY)
+    ivy = next((Path(sysconfig.get_path("purelib")) / "pyspark" / "jars").glob("ivy-*.jar"))
+    command = [java, *trust_options(java).split(), "-cp", str(ivy), "org.apache.ivy.Main"]
+    command += ["-ivy", str(_HOME / "ivy.xml"), "-cache", str(_HOME / "cache")]
+    command += ["-retrieve", f"{_HOME}/[artifact]-[revision](-[classifier]).[ext]"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=2 * _PATIENCE, check=False)
+    if not jar.exists():
+        told = f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        raise RuntimeError(f"S3Proxy can't be fetched; {WITHOUT}=<reason> runs the tests without:\n{told}")
+    if _sum_of(jar) != _SHA256:
+        jar.unlink()
+        raise RuntimeError(f"{_JAR} is not what it should be: its SHA-256 is another one")
+
+
+def _sum_of(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
