@@ -23,6 +23,7 @@ from pyspark.find_spark_home import _find_spark_home
 
 from hudi_index.credentials import without_credentials
 from hudi_index.errors import UnsupportedStorageError
+from hudi_index.storage import Storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -46,36 +47,40 @@ REDACTION = {
 
 _GCS_CONNECTOR = "com.google.cloud.bigdataoss:gcs-connector:hadoop3-2.2.25"
 _S3 = ("s3", "s3a", "s3n")
+_AZURE = ("abfs", "abfss", "wasb", "wasbs")
+_CONNECTED = (*_S3, "gs", *_AZURE)
 _S3A = "org.apache.hadoop.fs.s3a"
 _ABFS = "org.apache.hadoop.fs.azurebfs"
 _OTHER_NAMES = {"gcs": "gs://bucket/…", "az": "", "azure": ""}
 _AS_ABFS = "abfss://container@account.dfs.core.windows.net/…"
 _ENCRYPTIONS = {"aws:kms": "SSE-KMS", "aes256": "SSE-S3", "sse-c": "SSE-C"}
 
-# What the engine's libraries take for the same, the first that is set.
+# What hudi-rs takes for the same, the first that is set.
 _WORDS = {
-    "access_key": ("aws_access_key_id", "access_key_id"),
-    "secret_key": ("aws_secret_access_key", "secret_access_key"),
-    "session_token": ("aws_session_token", "aws_token", "session_token", "token"),
-    "region": ("aws_region", "aws_default_region", "region", "default_region"),
-    "endpoint": ("aws_endpoint_url_s3", "aws_endpoint_url", "aws_endpoint", "endpoint_url", "endpoint"),
-    "virtual_hosts": ("aws_virtual_hosted_style_request", "virtual_hosted_style_request"),
-    "is_anonymous": ("aws_skip_signature", "skip_signature"),
+    "access_key": ("aws_access_key_id",),
+    "secret_key": ("aws_secret_access_key",),
+    "session_token": ("aws_session_token", "aws_token"),
+    "region": ("aws_region", "aws_default_region"),
+    "endpoint": ("aws_endpoint_url_s3", "aws_endpoint_url", "aws_endpoint"),
+    "virtual_hosts": ("aws_virtual_hosted_style_request",),
+    "is_anonymous": ("aws_skip_signature",),
     "encryption": ("aws_server_side_encryption",),
     "kms_key": ("aws_sse_kms_key_id",),
     "google_file": (
         "google_service_account",
         "google_service_account_path",
-        "service_account",
-        "service_account_path",
         "google_application_credentials",
     ),
-    "azure_account": ("azure_storage_account_name", "account_name"),
     "azure_key": ("azure_storage_account_key", "azure_storage_access_key", "azure_storage_master_key"),
     "azure_sas": ("azure_storage_sas_token", "azure_storage_sas_key"),
-    "azure_client": ("azure_storage_client_id", "azure_client_id", "client_id"),
-    "azure_secret": ("azure_storage_client_secret", "azure_client_secret", "client_secret"),
-    "azure_tenant": ("azure_storage_tenant_id", "azure_tenant_id", "azure_storage_authority_id", "tenant_id"),
+    "azure_client": ("azure_storage_client_id", "azure_client_id"),
+    "azure_secret": ("azure_storage_client_secret", "azure_client_secret"),
+    "azure_tenant": (
+        "azure_storage_tenant_id",
+        "azure_tenant_id",
+        "azure_storage_authority_id",
+        "azure_authority_id",
+    ),
 }
 _IDENTITY = tuple(
     f"spark.hadoop.fs.s3a.{name}"
@@ -108,7 +113,7 @@ def storage_settings(location: str, options: Mapping[str, str] | None = None) ->
             PACKAGES: _GCS_CONNECTOR,
             "spark.hadoop.fs.gs.impl": "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFileSystem",
         }
-    elif scheme in ("abfs", "abfss", "wasb", "wasbs"):
+    elif scheme in _AZURE:
         chosen = {PACKAGES: f"org.apache.hadoop:hadoop-azure:{hadoop_version()}"}
     elif scheme in _OTHER_NAMES:
         reason = f"it has no scheme {scheme!r}: name the table {_OTHER_NAMES[scheme] or _AS_ABFS}"
@@ -122,28 +127,29 @@ def storage_settings(location: str, options: Mapping[str, str] | None = None) ->
 
 def access_settings(location: str, options: Mapping[str, str] | None = None) -> dict[str, str]:
     """Those of them that say where the store is and who asks, for a Spark that has its connectors."""
-    scheme, known = _scheme(location), _known(options or {})
+    scheme = _scheme(location)
+    if scheme not in _CONNECTED:
+        return {}
+    # With all names in full, and with the keys of a profile.
+    known = _known(Storage.open(location, options).for_hudi_rs()[1])
     if scheme in _S3:
         found = _s3_settings(known)
     elif scheme == "gs":
         found = _google_settings(known)
-    elif scheme in ("abfs", "abfss", "wasb", "wasbs"):
-        found = _azure_settings(scheme, location, known)
     else:
-        found = {}
+        found = _azure_settings(scheme, location, known)
     return {f"spark.hadoop.{name}": value for name, value in found.items()}
 
 
 def _known(options: Mapping[str, str]) -> dict[str, str]:
     """What is said, by our own words: an option over any variable of the environment."""
-    lowered = {name.lower(): value for name, value in options.items()}
-    is_key_given = any(name in lowered for name in _WORDS["access_key"])
+    is_key_given = any(name in options for name in _WORDS["access_key"])
     known = {}
     for word, names in _WORDS.items():
-        said = [lowered.get(name) for name in names]
+        said = [options.get(name) for name in names]
         # A token of the environment belongs to the environment's key.
         if not (is_key_given and word in _OF_ONE_KEY):
-            said += [os.environ.get(name.upper()) for name in names if "_" in name]
+            said += [os.environ.get(name.upper()) for name in names]
         if value := next(filter(None, said), None):
             known[word] = value
     return known
