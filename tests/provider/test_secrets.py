@@ -9,12 +9,7 @@ import asyncio
 import hashlib
 import json
 import logging
-import re
-import sqlite3
-import stat
-import threading
 import traceback
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,14 +28,13 @@ from hudi_index.errors import UserError
 from hudi_index.spark.runtime.session import SHORT_RUN
 from tests.support.airflow import WITH_AIRFLOW, dags_of, run_dag
 from tests.support.airflow_home import FEW_TASKS, HOME, ROOT
+from tests.support.canaries import MARK, Watch, database_texts, found_in, left_over
 from tests.support.tables import fabricated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 pytestmark = WITH_AIRFLOW
-
-MARK = "c4n4ry"
 
 
 def canary(place: str) -> str:
@@ -76,15 +70,6 @@ VARIABLES = {
 ASKED_FOR = "spark.hadoop.fs.s3a.secret.key"
 
 
-def found_in(text: str | bytes) -> list[str]:
-    """The canaries in a text, each with what stands around it."""
-    content = text.encode() if isinstance(text, str) else text
-    return [
-        content[max(0, at.start() - 60) : at.end() + 40].decode(errors="replace")
-        for at in re.finditer(MARK.encode(), content, re.IGNORECASE)
-    ]
-
-
 def texts_of(error: BaseException) -> str:
     shown = [str(error), repr(error), str(vars(error)), "".join(traceback.format_exception(error))]
     return "\n".join(shown)
@@ -98,9 +83,6 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> Any:
         return HudiIndexHook(conn_id)
 
     return make
-
-
-STARTED = ("local.py", "probe.py", "SparkSubmit", "hudi_index.spark.daemon")
 
 
 @pytest.fixture
@@ -120,47 +102,6 @@ def logged(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], str]]:
     )
     yield lambda: "\n".join([caplog.text, *lines])
     structlog.configure(**before)
-
-
-class Watch:
-    """Looks at the command lines of all processes, again and again."""
-
-    def __init__(self) -> None:
-        self.found: set[str] = set()
-        self.seen: set[str] = set()
-        self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
-
-    def __enter__(self) -> Watch:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._is_over.set()
-        self._thread.join()
-
-    def _look(self) -> None:
-        while not self._is_over.wait(0.1):
-            for file in Path("/proc").glob("[0-9]*/cmdline"):
-                try:
-                    line = file.read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                except OSError:
-                    continue
-                self.seen.update(each for each in STARTED if each in line)
-                self.found.update(found_in(line))
-
-
-def left_over(*folders: Path) -> list[str]:
-    """Files that hold a canary, and private ones that others can read."""
-    found = []
-    for folder in folders:
-        for file in folder.rglob("*"):
-            if not file.is_file() or file.is_symlink():
-                continue
-            found += [f"{file}: {each}" for each in found_in(file.read_bytes())]
-            if file.name in ("asked", "command.json", "settings.json"):
-                found += [str(file)] if stat.S_IMODE(file.stat().st_mode) != 0o600 else []
-    return found
 
 
 PROBE = '''
@@ -405,16 +346,6 @@ def secretive(connect: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     for number, (name, value) in enumerate([*SETTINGS.items(), *VARIABLES.items()]):
         monkeypatch.setenv(f"HELD_{number}", json.dumps([name, value]))
     return dags_of(ROOT / "tests" / "provider" / "dags")["secretive"]
-
-
-def database_texts() -> Iterator[tuple[str, str]]:
-    """All that Airflow has stored, by table and column, but for what it was told in so many words."""
-    with closing(sqlite3.connect(HOME / "airflow.db")) as database:
-        names = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        for table in names:
-            for row in database.execute(f'SELECT * FROM "{table}"'):
-                for value in row:
-                    yield table, value if isinstance(value, str) else str(value)
 
 
 def test_nothing_of_a_run_is_stored_with_secrets(
