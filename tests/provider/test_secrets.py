@@ -115,16 +115,25 @@ def probe(table, asked, spark):
     variable = os.environ["AWS_SECRET_ACCESS_KEY"]
     # Workers of Python, for as long as a look takes.
     spark.sparkContext.parallelize([1], 1).map(lambda x: time.sleep(0.5)).count()
-    digest = hashlib.sha256(f"{value} {variable}".encode()).hexdigest()
+    option = table.storage.options["aws_secret_access_key"]
+    # It goes along inside the task.
+    storage = table.storage
+    there = spark.sparkContext.parallelize([1], 1).map(lambda x: storage.options["aws_secret_access_key"])
+    assert there.collect() == [option]
+    digest = hashlib.sha256(f"{value} {variable} {option}".encode()).hexdigest()
     Path(asked.out).write_text(digest)
-    raise RuntimeError(f"the store refused {value}")
+    raise RuntimeError(f"the store refused {value} and {option}")
 
 if __name__ == "__main__":
     parser = job_parser(None)
     parser.add_argument("--out")
     sys.exit(run_job(parser, probe))
 '''
-EXPECTED = hashlib.sha256(f"{SETTINGS[ASKED_FOR]} {VARIABLES['AWS_SECRET_ACCESS_KEY']}".encode()).hexdigest()
+EXPECTED = hashlib.sha256(
+    " ".join(
+        [SETTINGS[ASKED_FOR], VARIABLES["AWS_SECRET_ACCESS_KEY"], OPTIONS["aws_secret_access_key"]]
+    ).encode()
+).hexdigest()
 
 
 @pytest.fixture
@@ -156,11 +165,16 @@ def test_local_job_gets_its_secrets_and_nobody_else_does(
 ) -> None:
     hook = connect(extra={"spark_conf": {**SHORT_RUN, **FEW_TASKS, **SETTINGS}, "storage_options": OPTIONS})
     with Watch() as watch:
-        job = hook.start_local_job(probe, tmp_path / "job", environment=VARIABLES)
+        job = hook.start_local_job(
+            probe,
+            tmp_path / "job",
+            environment=VARIABLES,
+            storage_options=hook.storage_options_of(str(tmp_path / "t")),
+        )
         lines = list(job.lines())
     assert (tmp_path / "digest").read_text() == EXPECTED
     assert job.exit_code() == 1
-    assert any("the store refused ***" in line for line in lines)
+    assert any("the store refused *** and ***" in line for line in lines)
     assert {"local.py", "SparkSubmit", "hudi_index.spark.daemon"} <= watch.seen
     assert watch.found == set()
     assert found_in("\n".join(lines)) == []
@@ -184,7 +198,9 @@ def test_submitted_job_gets_its_secrets_and_nobody_else_does(
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     monkeypatch.setenv("AIRFLOW_CONN_HERE", json.dumps({"conn_type": "spark", "host": "local[1]"}))
     hook = connect(extra={"spark_conf": {**FEW_TASKS, "spark.driver.host": "127.0.0.1"}})
-    job = hook.spark_job(probe, spark_conn_id="here", conf=SETTINGS, env_vars=VARIABLES)
+    job = hook.spark_job(
+        probe, spark_conn_id="here", conf=SETTINGS, env_vars=VARIABLES, storage_options=OPTIONS
+    )
     printed: list[str] = []
     follow = job.hook._process_spark_submit_log
     job.hook._process_spark_submit_log = lambda lines: follow(printed.append(line) or line for line in lines)
@@ -192,7 +208,7 @@ def test_submitted_job_gets_its_secrets_and_nobody_else_does(
         report, _ = job.run(on_ui=printed.append)
     assert (tmp_path / "digest").read_text() == EXPECTED, "".join(printed)
     assert report is not None
-    assert "the store refused ***;" in report["error"]
+    assert "the store refused *** and ***;" in report["error"]
     assert {"SparkSubmit", "probe.py"} <= watch.seen
     assert watch.found == set()
     assert found_in("".join(printed) + json.dumps(report) + repr(job.__dict__)) == []
@@ -220,6 +236,21 @@ def test_secrets_that_would_be_seen_are_refused(connect: Any, monkeypatch: pytes
         assert found_in(texts_of(raised.value)) == []
     with pytest.raises(AirflowFailException, match="ivySettings"):
         hook.start_local_job(command, Path("/nowhere"), conf=early)
+
+
+def test_driver_in_a_cluster_gets_the_options_that_anybody_may_read(
+    connect: Any, monkeypatch: pytest.MonkeyPatch, logged: Callable[[], str]
+) -> None:
+    far = {"conn_type": "spark", "host": "yarn", "extra": {"deploy-mode": "cluster"}}
+    monkeypatch.setenv("AIRFLOW_CONN_FAR", json.dumps(far))
+    command = JobCommand("maintain", "maintain.py", ("--table=s3a://b/t",))
+    options = {"aws_region": "eu", "aws_endpoint": "https://store", **OPTIONS}
+    job = connect().spark_job(command, spark_conn_id="far", report_uri="/r", storage_options=options)
+    argv = job.hook._build_spark_submit_command(command.application)
+    assert argv[-2:] == ["--storage-option=aws_region=eu", "--storage-option=aws_endpoint=https://store"]
+    assert not job.settings
+    assert "storage options aws_access_key_id, aws_secret_access_key" in logged()
+    assert found_in(" ".join(argv) + logged()) == []
 
 
 def test_variables_for_yarn_stay_off_the_command_line(connect: Any, monkeypatch: pytest.MonkeyPatch) -> None:
