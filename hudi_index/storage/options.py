@@ -94,8 +94,8 @@ class StoreOptions:
                 (client if found[2] in _CLIENT else store)[found[2] if found[2] in _CLIENT else full] = value
         for name in _CLIENT - client.keys():
             # obstore looks there only if it is given none of them.
-            if value := os.environ.get(f"{provider.value}_{name}".upper()):
-                client[name] = value
+            if of_environment := os.environ.get(f"{provider.value}_{name}".upper()):
+                client[name] = of_environment
         profile = profile_of(store) if provider is Provider.S3 else None
         store.pop("aws_profile", None)
         if profile and profile.region and not {"aws_region", "aws_default_region"} & store.keys():

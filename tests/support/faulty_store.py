@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Fault", "FaultyStore", "faulty_store"]
 
-_DATE = "Wed, 18 Nov 2026 05:00:00 GMT"
+_DATE, _TIME = "Wed, 18 Nov 2026 05:00:00 GMT", "2026-11-18T05:00:00.123Z"
+"""Of all objects: a second like any other, and told more finely by a listing, as some stores do."""
+_PAGE = 1000
 
 
 @dataclass(frozen=True)
@@ -161,15 +163,27 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         return 206, data[start:end], {**headers, "Content-Range": f"bytes {start}-{end - 1}/{len(data)}"}
 
     def _listing(self, query: dict[str, list[str]]) -> tuple[int, bytes, dict[str, str]]:
-        prefix, after = query.get("prefix", [""])[0], query.get("start-after", [""])[0]
-        rows = [
-            f"<Contents><Key>{escape(key)}</Key><LastModified>2026-11-18T05:00:00.000Z</LastModified>"
-            f"<ETag>{escape(_tag(data))}</ETag><Size>{len(data)}</Size></Contents>"
-            for key, data in sorted(self.faulty.objects.items())
-            if key.startswith(prefix) and key > after
-        ]
-        text = f"<ListBucketResult><IsTruncated>false</IsTruncated>{''.join(rows)}</ListBucketResult>"
-        return 200, text.encode(), {}
+        asked = {name: values[0] for name, values in query.items()}
+        prefix, delimiter = asked.get("prefix", ""), asked.get("delimiter", "")
+        after = max(asked.get("start-after", ""), asked.get("continuation-token", ""))
+        rows: dict[str, str] = {}
+        for key, data in sorted(self.faulty.objects.items()):
+            folder = key[len(prefix) :].partition(delimiter)[0] if delimiter else key
+            is_folder = delimiter and prefix + folder != key
+            name = f"{prefix}{folder}/" if is_folder else key
+            if not key.startswith(prefix) or name <= after:
+                continue
+            rows[name] = (
+                f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>"
+                if is_folder
+                else f"<Contents><Key>{escape(key)}</Key><LastModified>{_TIME}</LastModified>"
+                f"<ETag>{escape(_tag(data))}</ETag><Size>{len(data)}</Size></Contents>"
+            )
+        page = sorted(rows)[:_PAGE]
+        more = len(rows) > len(page)
+        token = f"<NextContinuationToken>{escape(page[-1])}</NextContinuationToken>" if more else ""
+        text = f"<IsTruncated>{str(more).lower()}</IsTruncated>{token}{''.join(rows[name] for name in page)}"
+        return 200, f"<ListBucketResult>{text}</ListBucketResult>".encode(), {}
 
     def _delete_many(self, body: bytes) -> tuple[int, bytes, dict[str, str]]:
         keys = [part.partition("</Key>")[0] for part in body.decode().split("<Key>")[1:]]
