@@ -96,7 +96,7 @@ class StorageRefusedError(StorageError):
     """An object store does not do what it is asked."""
 
     exit_code = 2
-    way_out = "see that endpoint, region and bucket are right"
+    way_out = "see that endpoint, region and bucket are right; http:// needs the option allow_http"
 
 
 class StorageForkedError(StorageError):

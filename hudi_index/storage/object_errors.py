@@ -22,8 +22,12 @@ if TYPE_CHECKING:
 __all__ = ["status_of", "translated"]
 
 _STATUS = re.compile(r"status code: (\d{3})")
-_EXPIRED = re.compile(r"ExpiredToken|TokenRefreshRequired|RequestExpired|InvalidToken|AuthenticationFailed")
+_DENIED = re.compile(
+    "status code: 40[13]|ExpiredToken|TokenRefreshRequired|RequestExpired|InvalidToken|AuthenticationFailed"
+)
 _MESSAGE = re.compile(r"<Code>(.*?)</Code>.*?<Message>(.*?)</Message>", re.DOTALL)
+_MISLED = re.compile("Received redirect without LOCATION|HTTP error: builder error")
+"""How obstore tells of a bucket in another region, and of an http:// endpoint that it may not use."""
 _TRIED_AGAIN = (408, 429)
 
 
@@ -55,9 +59,9 @@ def _error_of(error: Exception, uri: str, operation: str, scrub: Callable[[str],
         kind = StorageNotFoundError
     elif isinstance(error, (ValueError, InvalidPathError)):
         kind = StoragePlaceError
-    elif isinstance(error, (PermissionDeniedError, UnauthenticatedError)) or _EXPIRED.search(str(error)):
+    elif isinstance(error, (PermissionDeniedError, UnauthenticatedError)) or _DENIED.search(str(error)):
         kind = StorageDeniedError
-    elif status is not None and 300 <= status < 500 and status not in _TRIED_AGAIN:
+    elif _MISLED.search(str(error)) or (status and 300 <= status < 500 and status not in _TRIED_AGAIN):
         kind = StorageRefusedError
     return kind(path=uri, operation=operation, reason=reason)
 

@@ -182,8 +182,8 @@ class Objects:
                 found = obstore.get(self._store, path, options={"range": {"suffix": size}})
                 return found.meta["size"], found.bytes().to_bytes()
             except (exceptions.NotSupportedError, exceptions.GenericError) as error:
-                # Azure knows no ranges from the end, and an empty file has none.
-                if isinstance(error, exceptions.GenericError) and (status_of(error) or 500) >= 500:
+                # Azure knows no ranges from the end, and an empty file has none, which some say clearly.
+                if status_of(error) not in (None, 416):
                     raise
             whole = obstore.head(self._store, path)["size"]
             start = max(0, whole - size)

@@ -10,6 +10,7 @@ something else.
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -44,7 +45,7 @@ _STORE = {
     Provider.S3: _words(
         "access_key_id checksum_algorithm conditional_put container_authorization_token_file"
         " container_credentials_full_uri container_credentials_relative_uri copy_if_not_exists default_region"
-        " disable_bulk_delete disable_tagging endpoint endpoint_url endpoint_url_s3 endpoint_url_sts"
+        " disable_bulk_delete disable_tagging endpoint endpoint_url endpoint_url_sts"
         " imdsv1_fallback metadata_endpoint profile region request_payer role_arn role_session_name"
         " s3_express secret_access_key server_side_encryption session_token skip_signature"
         " sse_bucket_key_enabled sse_customer_key_base64 sse_kms_key_id token unsigned_payload"
@@ -91,6 +92,10 @@ class StoreOptions:
             found = _BEGINNING.fullmatch(full)
             if found and found[1] == provider.value:
                 (client if found[2] in _CLIENT else store)[found[2] if found[2] in _CLIENT else full] = value
+        for name in _CLIENT - client.keys():
+            # obstore looks there only if it is given none of them.
+            if of_environment := os.environ.get(f"{provider.value}_{name}".upper()):
+                client[name] = of_environment
         profile = profile_of(store) if provider is Provider.S3 else None
         store.pop("aws_profile", None)
         if profile and profile.region and not {"aws_region", "aws_default_region"} & store.keys():

@@ -52,6 +52,8 @@ _AVRO_MAGIC = b"Obj\x01"
 _EARLIEST = "earliestCommitToRetain"
 _STATS = "partitionToWriteStats"
 _READERS = 8
+_FIRST_VERSION_THAT_TELLS = 8
+"""Before it the time of completion is the file's, which object stores tell in whole seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +129,12 @@ class Timeline:
     def changes_since(self, completed_time: str) -> list[str]:
         """Completed times of the changes completed after a moment, oldest first, archived ones included.
 
-        Of version-6 tables the archived ones are not known and not counted.
+        Of version-6 tables the archived ones are not known and not counted. Where their times are of whole
+        seconds, those of the moment's own second count if there are no others.
         """
         found = {each.completed_time for each in self.changes if each.completed_time > completed_time}
+        if not found and self._tells_seconds_only:
+            found = {each.completed_time for each in self.changes if each.completed_time == completed_time}
         oldest = min((each.completed_time for each in self.changes), default="")
         if completed_time < oldest:
             archived = (time for time in self._archived_changes if time > completed_time)
@@ -185,11 +190,23 @@ class Timeline:
         return said or next((instant.requested_time for instant in self.commits), None)
 
     def has_removed_since(self, completed_time: str) -> bool:
-        """Whether a rollback or restore is under way or was completed after a moment."""
+        """Whether a rollback or restore is under way or was completed after a moment.
+
+        Where times are of whole seconds, in the moment's own second too: better once too often.
+        """
         return self.is_being_undone or any(
-            each.action in ("rollback", "restore") and each.completed_time > completed_time
+            each.action in ("rollback", "restore")
+            and (
+                each.completed_time > completed_time
+                or (self._tells_seconds_only and each.completed_time == completed_time)
+            )
             for each in self.instants
         )
+
+    @property
+    def _tells_seconds_only(self) -> bool:
+        """Whether what completed in the same second as something else may have completed after it."""
+        return self.config.version < _FIRST_VERSION_THAT_TELLS and not self.storage.is_local
 
     @cached_property
     def _removals(self) -> frozenset[tuple[str, str]]:
@@ -307,7 +324,7 @@ def _with_paths_only(field: Any) -> Any:
 
 
 def _parse_completed(file: StoredFile, folder: str, config: TableConfig) -> Instant | None:
-    if config.version >= 8:
+    if config.version >= _FIRST_VERSION_THAT_TELLS:
         match = _LAYOUT_2.fullmatch(file.name)
         completed = match["completed"] if match else ""
     else:
