@@ -166,6 +166,7 @@ def test_denied_fails_at_once_and_no_answer_is_tried_again(
 
 @pytest.mark.slow
 @pytest.mark.spark
+@pytest.mark.timeout(3600)
 def test_quickstart_on_the_store(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     extra = {"storage_conn_id": "lake_store", "spark_conf": {**SHORT_RUN, **FEW_TASKS}}
     described = {"conn_type": "hudi_index", "host": lake.base_path, "extra": extra}

@@ -15,7 +15,7 @@ from tests.support.object_store import BUCKET
 if TYPE_CHECKING:
     from tests.support.object_store import ObjectStore
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark]
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(3600)]
 
 PROGRAM = Path(__file__).with_name("store_lifecycle.py")
 
