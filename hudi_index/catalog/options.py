@@ -55,9 +55,9 @@ def check_options(options: Mapping[str, str], *, spec: KindSpec, has_expression:
         option = by_name.get(name.lower())
         if option is None:
             names = ", ".join(option.name for option in known)
-            subject = f"{spec.name} index" + (" over an expression" if has_expression else "")
+            subject = f"{spec.name} indexes" + (" over an expression" if has_expression else "")
             raise InvalidOptionError(
-                option=name, value=value, reason=f"no option of a {subject}; options: {names}"
+                option=name, value=value, reason=f"{subject} have no such option; options: {names}"
             )
         if option.name in checked:
             raise InvalidOptionError(option=name, value=value, reason=f"{option.name} is given twice")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import types
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -19,10 +20,12 @@ def fixed(values: pa.Array[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
 
 
 def bytes_of(values: pa.Array[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Offsets from 0 and bytes of a non-empty string or binary array."""
+    """Offsets from 0 and bytes of a non-empty string or binary array, large or not."""
     _, offset_buffer, data_buffer = values.buffers()
+    is_large = types.is_large_string(values.type) or types.is_large_binary(values.type)
+    width = np.dtype(np.int64 if is_large else np.int32)
     end = values.offset + len(values) + 1
-    offsets = _window(offset_buffer, np.dtype(np.int32), values.offset, end).astype(np.int64)
+    offsets = _window(offset_buffer, width, values.offset, end).astype(np.int64)
     first, last = int(offsets[0]), int(offsets[-1])
     return offsets - first, _window(data_buffer, np.dtype(np.uint8), first, last)
 

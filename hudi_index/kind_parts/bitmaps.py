@@ -13,20 +13,20 @@ are shortened as `kind_parts.values` says.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from hudi_index.entries.encoding import NULL
 from hudi_index.entries.keys import SEPARATOR, join_keys
 from hudi_index.entries.ranges import KeyRange
-from hudi_index.entries.schema import KEY, payload_fields
+from hudi_index.entries.schema import KEY, PAYLOADS, payload_fields
 from hudi_index.errors import UnencodableValueError
-from hudi_index.kind_parts.numbers import numbers_of
+from hudi_index.kind_parts.postings import Postings
 from hudi_index.kind_parts.protocol import RowQuestion
+from hudi_index.kind_parts.told import ToldBitmaps
 from hudi_index.kind_parts.values import CUT, entry_table, key_parts, values_of
 from hudi_index.table.rows import ROW_POSITION
 
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BitmapQuestion", "TokenBuilder", "Tokens", "bitmap_question", "tokens_of_values"]
 
-_HELD = 4_000_000
-"""Tokens of rows that are held before they become bitmaps."""
+_PAYLOAD = PAYLOADS["BitmapIndexMetadata"]
+_TOO_MANY = (pa.array([CUT]), pa.nulls(1, _PAYLOAD))
 
 
 class Tokens(NamedTuple):
@@ -86,55 +86,32 @@ class BitmapQuestion(RowQuestion):
 
     def rows(self, entries: pa.Table) -> dict[int, BitMap | None]:
         """The rows that have all tokens of an alternative; None where nobody can tell."""
-        tokens, covered_rows = self._tokens_and_rows(entries)
-        bitmaps = payload_fields(entries, self.payloads[0])["bitmap"]
-        found: dict[int, dict[str, int]] = {row: {} for row in np.flatnonzero(self.candidates.left).tolist()}
-        for entry, (token, row) in enumerate(zip(tokens, covered_rows, strict=True)):
-            if token is not None and row in found:
-                found[row][token] = entry
-        return {row: self._matching(tokens, bitmaps) for row, tokens in found.items()}
-
-    def _tokens_and_rows(self, entries: pa.Table) -> tuple[list[str | None], list[int]]:
-        """The token of each entry, None for another column's, and the row of `candidates.covered`."""
-        covered, column = self.candidates.covered, self.source.part
-        keys: list[Any] = entries.column(KEY).to_pylist()
-        parts = [key.split(SEPARATOR, 2) for key in keys]
-        tokens = [token if name == column else None for name, token, _ in parts]
-        if self.kind.spec.names_owner_by_number:
-            return tokens, covered.rows_of_numbers(numbers_of(entries.column(KEY))).tolist()
-        owners = pa.array([owner for _, _, owner in parts], pa.string())
-        return tokens, covered.rows_of_owners(owners).tolist()
-
-    def _matching(self, tokens: dict[str, int], bitmaps: Any) -> BitMap | None:
-        if CUT in tokens:
-            return None
-        found = BitMap()
+        left = np.flatnonzero(self.candidates.left).tolist()
+        found: dict[int, BitMap | None] = {row: BitMap() for row in left}
+        told = self._told(entries)
         for domains in self.alternatives:
-            rows = self._with_all(domains, tokens, bitmaps)
-            if rows is None:
-                return None
-            found |= rows
+            for row, rows in told.rows_with(domains):
+                known = found[row]
+                found[row] = None if rows is None or known is None else known | rows
+        found.update(dict.fromkeys(told.file_groups_with(CUT)))
         return found
 
-    def _with_all(self, domains: Sequence[PartDomain], tokens: dict[str, int], bitmaps: Any) -> BitMap | None:
-        """The rows with a token in each of some domains; None if any may have."""
-        chosen: list[list[int]] = []
-        for domain in domains:
-            if domain.is_widened:
-                # It can't judge a token; then all that was asked for counts as found.
-                return None if tokens else BitMap()
-            if domain.has_only_points:
-                held = [tokens[member] for member in domain.members if member in tokens]
-            else:
-                held = [entry for token, entry in tokens.items() if domain.holds(token)]
-            if not held:
-                return BitMap()
-            chosen.append(held)
-        each = [[_deserialize(bitmaps[entry].as_py()) for entry in held] for held in chosen]
-        if any(rows is None for held in each for rows in held):
-            return None
-        united = [reduce(lambda one, other: one | other, held) for held in each]  # type: ignore[operator]
-        return reduce(lambda one, other: one & other, united)  # type: ignore[operator]
+    def _told(self, entries: pa.Table) -> ToldBitmaps:
+        """The entries of this column and of file groups that are left."""
+        covered, left = self.candidates.covered, self.candidates.left
+        # As Any: pyarrow's stubs don't know these functions' results.
+        keys: Any = entries.column(KEY).combine_chunks()
+        parts: Any = pc.split_pattern(keys, SEPARATOR, max_splits=2)
+        tokens, owners = pc.list_element(parts, 1), pc.list_element(parts, 2)
+        if self.kind.spec.names_owner_by_number:
+            rows = covered.rows_of_numbers(owners.cast(pa.int64()).to_numpy(zero_copy_only=False))
+        else:
+            rows = covered.rows_of_owners(owners)
+        is_asked = pc.starts_with(keys, self.source.part + SEPARATOR).to_numpy(zero_copy_only=False)
+        places = np.flatnonzero(is_asked & (rows >= 0))
+        places = places[left[rows[places]]]
+        bitmaps = payload_fields(entries, self.payloads[0])["bitmap"]
+        return ToldBitmaps.of(tokens.take(places), rows[places], places, bitmaps)
 
 
 class TokenBuilder:
@@ -148,17 +125,18 @@ class TokenBuilder:
         tokens_of: Callable[[Any], Iterator[Tokens]] = tokens_of_values,
     ) -> None:
         self._kind, self._context, self._tokens_of = kind, context, tokens_of
-        self._found = {source: _Postings(most) for source in kind.sources}
+        self._found = {source: Postings(most) for source in kind.sources}
 
     def add(self, batch: pa.RecordBatch) -> Iterator[pa.Table]:
         """Take rows in; nothing is complete before the last."""
-        positions = batch.column(ROW_POSITION).to_numpy(zero_copy_only=False)
+        positions = batch.column(ROW_POSITION).to_numpy(zero_copy_only=False).astype(np.uint32)
         for source, found in self._found.items():
             try:
                 for tokens in self._tokens_of(values_of(batch, source.column)):
                     if found.fit:
-                        found.add(tokens, positions, source.name)
-            except UnicodeDecodeError as error:
+                        parts = key_parts(tokens.distinct, source.name)
+                        found.add(parts, tokens.indices, positions[tokens.rows])
+            except (pa.ArrowInvalid, UnicodeDecodeError) as error:
                 type_name = str(source.data_type)
                 raise UnencodableValueError(
                     column=source.name, type_name=type_name, reason=str(error)
@@ -169,71 +147,6 @@ class TokenBuilder:
         """The bitmaps, column by column."""
         owner = self._kind.owner_of(self._context)
         for source, found in self._found.items():
-            bitmaps = found.bitmaps() if found.fit else {CUT: None}
-            keys = join_keys([source.part, pa.array(list(bitmaps), pa.string()), owner])
-            payloads = [None if data is None else {"bitmap": data} for data in bitmaps.values()]
-            yield entry_table(keys, self._kind.spec, payloads)
-
-
-class _Postings:
-    """Tokens by number, and the number and position of each row that has one."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._numbers: dict[str, int] = {}
-        self._rows: list[tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]] = []
-        self._held = 0
-        self._bitmaps: dict[int, BitMap] = {}
-        self.fit = True
-        """Whether there are not too many tokens."""
-
-    def add(self, tokens: Tokens, positions: npt.NDArray[Any], column: str) -> None:
-        """Take rows in."""
-        parts: list[Any] = key_parts(tokens.distinct, column).to_pylist()
-        # Values that differ for Arrow may be equal here, such as NaNs of different bits.
-        numbers = np.array([self._numbers.setdefault(part, len(self._numbers)) for part in parts], np.uint32)
-        self.fit = len(self._numbers) - (NULL in self._numbers) <= self._most
-        if not self.fit:
-            self._rows.clear()
-            self._bitmaps.clear()
-            return
-        self._rows.append((numbers[tokens.indices], positions[tokens.rows].astype(np.uint32)))
-        self._held += len(tokens.indices)
-        if self._held > _HELD:
-            self._gather()
-
-    def _gather(self) -> None:
-        if not self._rows:
-            return
-        numbers = np.concatenate([each for each, _ in self._rows])
-        positions = np.concatenate([each for _, each in self._rows])
-        # Short numbers sort by radix, ten times as fast.
-        small = numbers.astype(np.uint16) if len(self._numbers) <= 1 << 16 else numbers
-        order = np.argsort(small, kind="stable")
-        ends = np.cumsum(np.bincount(numbers, minlength=len(self._numbers)))
-        for number, rows in enumerate(np.split(positions[order], ends[:-1])):
-            if len(rows):
-                known = self._bitmaps.get(number)
-                more = BitMap(np.sort(rows))
-                self._bitmaps[number] = more if known is None else known | more
-        self._rows.clear()
-        self._held = 0
-
-    def bitmaps(self) -> dict[str, bytes | None]:
-        """The serialized positions of each token, by token."""
-        self._gather()
-        # A token of a dictionary that no row points to has no bitmap.
-        found = ((part, self._bitmaps.get(number)) for part, number in sorted(self._numbers.items()))
-        return {part: _serialize(rows) for part, rows in found if rows is not None}
-
-
-def _deserialize(data: bytes | None) -> BitMap | None:
-    try:
-        return BitMap.deserialize(data) if data else None
-    except ValueError:
-        return None
-
-
-def _serialize(rows: BitMap) -> bytes:
-    rows.run_optimize()
-    return bytes(rows.serialize())
+            for parts, bitmaps in found.bitmaps() if found.fit else [_TOO_MANY]:
+                keys = join_keys([source.part, parts, owner])
+                yield entry_table(keys, self._kind.spec, bitmaps)

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hudi_index.entries.schema import PAYLOADS
-from hudi_index.errors import UnknownColumnError, UnsupportedKindError
+from hudi_index.errors import HudiIndexError, UnknownColumnError, UnsupportedKindError, UserError
 from hudi_index.kind_parts.diff import diff_entries
+from hudi_index.kind_parts.foreign import GuardedBuilder, check_kind, failure_of
 from hudi_index.kind_parts.protocol import (
     Answering,
     EntryBuilder,
@@ -55,12 +56,14 @@ __all__ = [
     "Source",
     "Summary",
     "TableFacts",
+    "builder_of",
     "class_of",
     "describe",
     "diff_entries",
     "kind_in",
     "kind_of",
     "reason_against",
+    "reason_against_here",
     "reason_against_schema",
     "summary_of",
     "term_types_of",
@@ -121,11 +124,21 @@ def kind_of(
     """
     if reason := reason_against(definition):
         raise UnsupportedKindError(kind=definition.kind, reason=reason)
-    kind: type[IndexKind] = class_of(definition.spec)
-    sources = sources_of(kind, definition, term_types) if definition.spec.has_columns else ()
+    spec = definition.spec
+    kind: type[IndexKind] = class_of(spec)
     name = record_key_field
     field = Source(name, name, Term(name), term_types[name]) if name and name in term_types else None
-    return kind.of(definition, sources, TableFacts(tuple(ordering_fields), field))
+    try:
+        sources = sources_of(kind, definition, term_types) if spec.has_columns else ()
+        found = kind.of(definition, sources, TableFacts(tuple(ordering_fields), field))
+        check_kind(found)
+    except HudiIndexError:
+        raise
+    except Exception as error:
+        if spec.is_built_in:
+            raise
+        raise failure_of(spec, error) from error
+    return found
 
 
 def kind_in(definition: IndexDefinition, snapshot: Snapshot) -> IndexKind:
@@ -133,6 +146,26 @@ def kind_in(definition: IndexDefinition, snapshot: Snapshot) -> IndexKind:
     config = snapshot.config
     types = term_types_of(definition, snapshot.schema)
     return kind_of(definition, types, config.ordering_fields, record_key_field=record_key_field(config))
+
+
+def reason_against_here(definition: IndexDefinition, snapshot: Snapshot) -> str | None:
+    """Why nobody here can build or ask an index of a table, tried on the table; None if that is not so."""
+    reason = reason_against(definition)
+    if reason is not None or definition.spec.is_built_in:
+        return reason
+    try:
+        kind_in(definition, snapshot)
+    except UnsupportedKindError as error:
+        return error.reason
+    except UserError:
+        # Its columns: `reason_against_schema` tells.
+        return None
+    return None
+
+
+def builder_of(kind: IndexKind, context: SliceContext) -> EntryBuilder:
+    """What describes a slice for a kind; one of another package that fails raises UnsupportedKindError."""
+    return kind.builder(context) if kind.spec.is_built_in else GuardedBuilder(kind, context)
 
 
 def term_types_of(definition: IndexDefinition, schema: pa.Schema) -> dict[str, pa.DataType]:
@@ -161,12 +194,19 @@ def summary_of(definition: IndexDefinition, term_types: Mapping[str, pa.DataType
     spec = definition.spec
     if spec.summary is None or definition.is_functional:
         return None
-    summary: Summary = class_of(specs()[spec.summary])(sources_of(class_of(spec), definition, term_types))
+    try:
+        summary: Summary = class_of(specs()[spec.summary])(sources_of(class_of(spec), definition, term_types))
+    except HudiIndexError:
+        raise
+    except Exception as error:
+        if spec.is_built_in:
+            raise
+        raise failure_of(spec, error) from error
     return summary
 
 
 def describe(kind: IndexKind, context: SliceContext, batches: Iterable[pa.RecordBatch]) -> pa.Table:
     """All entries of a slice."""
-    builder = kind.builder(context)
+    builder = builder_of(kind, context)
     tables = [table for batch in batches for table in builder.add(batch)]
     return pa.concat_tables([*tables, *builder.finish()])

@@ -24,7 +24,6 @@ from hudi_index.errors import (
 )
 from hudi_index.jobs import JobReport
 from hudi_index.kind_specs import Sharing
-from hudi_index.kinds import reason_against
 from hudi_index.lifecycle.maintain import bring_up_to_date
 from hudi_index.lifecycle.mending import mend_if_damaged
 from hudi_index.lifecycle.state import IndexedState
@@ -162,7 +161,7 @@ def build_anew(
     with report.phase("look"):
         state = IndexedState.load(storage, metadata_table)
         for each in wanted:
-            if reason := reason_against(each):
+            if reason := state.reason_against_kind(each):
                 raise UnsupportedKindError(kind=each.kind, reason=reason)
         found = [with_recorded_facts(state.spelled(each), state, executor) for each in wanted]
     renewed: list[tuple[IndexDefinition, IndexDefinition]] = []

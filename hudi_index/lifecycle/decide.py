@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from hudi_index.catalog import IndexState
 from hudi_index.coverage import files
-from hudi_index.kinds import reason_against
 from hudi_index.lifecycle.partitions import partitions_of, summary_partition
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ class Facts:
             shards=state.view.state.shards,
             described=state.describing,
             unfit=frozenset(each.id for each in state.ready() if state.reason_against(each)),
-            unusable=frozenset(each.id for each in state.definitions if reason_against(each)),
+            unusable=frozenset(each.id for each in state.definitions if state.reason_against_kind(each)),
             is_all_replaced=bool(indexed and slices) and not any(each.group in indexed for each in slices),
         )
 

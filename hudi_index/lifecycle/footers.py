@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
+from hudi_index.kinds import builder_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -37,10 +39,10 @@ class Known:
     def builder(self, kind: IndexKind, context: SliceContext) -> EntryBuilder:
         """What describes the slice, from the rows that `of_rows` asks for."""
         if not kind.spec.answers_from_footers or not self.statistics:
-            return kind.builder(context)
+            return builder_of(kind, context)
         entries = cast("FromFooters", kind).entries_of_statistics(context, self.statistics)
         rest = self._rest_of(kind)
-        return _Preceded(entries, rest.builder(context) if rest else None)
+        return _Preceded(entries, builder_of(rest, context) if rest else None)
 
     def _rest_of(self, kind: IndexKind) -> IndexKind | None:
         if not kind.spec.answers_from_footers or not self.statistics:

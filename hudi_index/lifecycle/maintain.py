@@ -23,6 +23,7 @@ from hudi_index.errors import (
     IndexesMovedError,
     SlicesRefusedError,
     StaleExpressionError,
+    UnsupportedKindError,
     UserError,
 )
 from hudi_index.jobs import JobReport
@@ -98,6 +99,13 @@ def bring_up_to_date(
                 raise
             # It would not be computed as it was, and must not keep the others behind.
             _retire(seen.named(error.index), str(error), seen, report)
+        except UnsupportedKindError as error:
+            # The same for a kind that fails as it describes rows.
+            failing = [each for each in seen.ready() if each.kind == error.kind]
+            if not failing or any(each.kind == error.kind for each in new):
+                raise
+            for each in failing:
+                _retire(each, error.reason, seen, report)
         else:
             return
         seen = IndexedState.load(seen.storage, metadata_table, known=seen)

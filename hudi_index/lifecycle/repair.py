@@ -17,9 +17,8 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from hudi_index.catalog import Catalog, IndexState
-from hudi_index.errors import ConflictError, NeedsSparkError, UserError
+from hudi_index.errors import ConflictError, NeedsSparkError, UnsupportedKindError, UserError
 from hudi_index.jobs import JobReport, align
-from hudi_index.kinds import reason_against
 from hudi_index.lifecycle.create import build_anew, with_recorded_facts
 from hudi_index.lifecycle.drop import drop
 from hudi_index.lifecycle.maintain import maintain
@@ -128,19 +127,14 @@ def _build(storage: Storage, executor: Executor, report: RepairReport) -> None:
     state = IndexedState.load(storage, metadata_table)
     if not state.definitions:
         return
-    wanted = [each for each in state.definitions if each.state is not IndexState.READY]
     ready = {each.name for each in state.ready() if each.id in state.describing}
-    possible = [each for each in wanted if not _hindrance(each, state, executor, report)]
     try:
-        if possible:
-            build_anew(storage, executor, report, possible)
-        else:
-            maintain(storage, executor, report)
+        _build_what_can_be(state, executor, report)
     except NeedsSparkError as error:
         report.notes.append(str(error))
     now = IndexedState.load(storage, metadata_table, known=state)
     for each in now.definitions:
-        if reason := reason_against(each):
+        if reason := now.reason_against_kind(each):
             # Not damaged, and nobody's to change here.
             report.left.pop(each.name, None)
             report.notes.append(f"index {each.name} is not used: {reason}")
@@ -151,6 +145,29 @@ def _build(storage: Storage, executor: Executor, report: RepairReport) -> None:
         else:
             (report.kept if each.name in ready else report.rebuilt).append(each.name)
     report.indexes = sorted(each.name for each in now.definitions)
+
+
+def _build_what_can_be(state: IndexedState, executor: Executor, report: RepairReport) -> None:
+    """Build what is not ready, as far as that can be done here, and bring the rest up to date."""
+    failing: set[str] = set()
+    while True:
+        wanted = [each for each in state.definitions if each.state is not IndexState.READY]
+        wanted = [each for each in wanted if each.kind not in failing]
+        possible = [each for each in wanted if not _hindrance(each, state, executor, report)]
+        try:
+            if possible:
+                build_anew(state.storage, executor, report, possible)
+            else:
+                maintain(state.storage, executor, report)
+        except UnsupportedKindError as error:
+            if not any(each.kind == error.kind for each in possible):
+                raise
+            # Its kind fails as it describes rows, which is no reason to leave the others as they are.
+            failing.add(error.kind)
+            report.left.update({each.name: error.reason for each in possible if each.kind == error.kind})
+        else:
+            return
+        state = IndexedState.load(state.storage, MetadataTable.of(state.storage), known=state)
 
 
 def _hindrance(

@@ -14,7 +14,7 @@ from hudi_index.catalog import Catalog, IndexDefinition, IndexState
 from hudi_index.coverage import files
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.errors import CorruptError, StaleExpressionError
-from hudi_index.kinds import kind_in, reason_against, reason_against_schema
+from hudi_index.kinds import kind_in, reason_against_here, reason_against_schema
 from hudi_index.lifecycle.description import Expression
 from hudi_index.metadata_table import MetadataTable, Reader
 from hudi_index.table import Snapshot
@@ -166,7 +166,7 @@ class IndexedState:
         return [
             each
             for each in self.definitions
-            if each.state is IndexState.READY and reason_against(each) is None
+            if each.state is IndexState.READY and self.reason_against_kind(each) is None
         ]
 
     def spelled(self, definition: IndexDefinition) -> IndexDefinition:
@@ -208,7 +208,11 @@ class IndexedState:
 
     def reason_against(self, definition: IndexDefinition) -> str | None:
         """Why the index can't be used here or no longer fits the table's schema, None if neither is so."""
-        return reason_against(definition) or reason_against_schema(definition, self.snapshot.schema)
+        return self.reason_against_kind(definition) or reason_against_schema(definition, self.snapshot.schema)
+
+    def reason_against_kind(self, definition: IndexDefinition) -> str | None:
+        """Why nobody here can build or ask the index, whatever its state; None if that is not so."""
+        return reason_against_here(definition, self.snapshot)
 
     def kinds(self, definitions: Iterable[IndexDefinition]) -> tuple[IndexKind, ...]:
         """Several indexes as kinds."""

@@ -24,6 +24,7 @@ from hudi_index.entries import SEPARATOR, owner_suffix, shards_of
 from hudi_index.entries.schema import DELETED, ENTRY_SCHEMA, KEY, PAYLOADS, TYPE
 from hudi_index.errors import HudiIndexError
 from hudi_index.kind_parts.diff import diff_entries
+from hudi_index.kinds import builder_of
 from hudi_index.lifecycle.footers import FROM_ROWS, Known, look_at_footer
 from hudi_index.lifecycle.runs import TARGET, Changes, Counts
 from hudi_index.metadata_table.reader import merge_slice
@@ -314,7 +315,7 @@ def _describe(
             if rows > rows_at_once and kind.spec.is_divisible:
                 for entries in builders[place].finish():
                     yield place, entries
-                builders[place] = kind.builder(context)
+                builders[place] = builder_of(kind, context)
         rows = 0 if rows > rows_at_once else rows
     for place, builder in enumerate(builders):
         for entries in builder.finish():

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
+from pyroaring import BitMap
 
 from hudi_index.coverage.covered import Candidates
-from hudi_index.kind_parts.protocol import RowQuestion
+from hudi_index.kind_parts.foreign import failure_text
+from hudi_index.kind_parts.protocol import Question, RowQuestion
 from hudi_index.planner.cost import look_up_cost, pays, reading_cost
 from hudi_index.planner.scan_plan import Answer, condition_text
 from hudi_index.planner.usable import READ_ERRORS
@@ -25,10 +27,8 @@ from hudi_index.predicate.calendar import STORED
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyroaring import BitMap
-
     from hudi_index.coverage.covered import Mask
-    from hudi_index.kind_parts.protocol import Question, TogetherAnswering
+    from hudi_index.kind_parts.protocol import TogetherAnswering
     from hudi_index.kind_specs import Tier
     from hudi_index.planner.usable import UsableIndex, UsableIndexes
     from hudi_index.predicate import Calendar
@@ -90,13 +90,14 @@ class Lookups:
             kind = cast("TogetherAnswering", index.kind)
             try:
                 asked = kind.ask_together(given, self._candidates(left))
+                if asked is None:
+                    continue
+                question, constraints = asked
+                _check_question(question)
             except _faults_of(index) as error:
                 texts = " AND ".join(child.term.text for child in given)
-                self._give_up(index, _answer(index, texts), f"its kind fails: {error}")
+                self._give_up(index, _answer(index, texts), failure_text(error))
                 continue
-            if asked is None:
-                continue
-            question, constraints = asked
             text = " AND ".join(child.term.text for child in constraints)
             wanted = "; ".join(condition_text(child.condition) for child in constraints)
             self._joint.update((index.name, child) for child in constraints)
@@ -106,10 +107,11 @@ class Lookups:
     def _ask(self, index: UsableIndex, constraint: Constraint, left: Mask) -> None:
         try:
             question, asked = self._question(index, constraint, self._candidates(left))
+            if question is None or asked is None:
+                return
+            _check_question(question)
         except _faults_of(index) as error:
-            self._give_up(index, _answer(index, constraint.term.text), f"its kind fails: {error}")
-            return
-        if question is None or asked is None:
+            self._give_up(index, _answer(index, constraint.term.text), failure_text(error))
             return
         self._asked.add(constraint)
         answer = _answer(index, constraint.term.text, condition_text(asked.condition))
@@ -144,10 +146,10 @@ class Lookups:
         self, index: UsableIndex, question: Question, part: AllOf | Constraint, answer: Answer, left: Mask
     ) -> None:
         """Read what a question asks for, if that pays, and record what it proves."""
-        if reason := self._reason_against(index, question):
-            self._refuse(answer, reason)
-            return
         try:
+            if reason := self._reason_against(index, question):
+                self._refuse(answer, reason)
+                return
             entries = self._read(index, question)
             if isinstance(question, RowQuestion):
                 refuted = self._record_rows(question, part, entries)
@@ -157,7 +159,7 @@ class Lookups:
             self._give_up(index, answer, f"it can't be read: {error}")
             return
         except _faults_of(index) as error:
-            self._give_up(index, answer, f"its kind fails: {error}")
+            self._give_up(index, answer, failure_text(error))
             return
         refuted &= left
         self.record(part, refuted)
@@ -197,16 +199,24 @@ class Lookups:
     def _record_rows(self, question: RowQuestion, part: AllOf | Constraint, entries: pa.Table) -> Mask:
         """Note the rows that may match; returns the file groups without one."""
         refuted = np.zeros(len(self._slices), np.bool_)
+        # Nothing is noted before all of it is seen to be rows: of a kind that fails no part counts.
+        found: dict[int, Any] = {self._position_of(row): rows for row, rows in question.rows(entries).items()}
+        told = {position: rows for position, rows in found.items() if rows is not None}
+        if strange := [rows for rows in told.values() if not isinstance(rows, BitMap)]:
+            raise TypeError(f"its rows are {strange[0]!r}, which is no BitMap")
         known = self._rows.setdefault(part, {})
-        for row, rows in question.rows(entries).items():
-            position = int(self._covered.positions[row])
-            if rows is None:
-                continue
+        for position, rows in told.items():
             if not rows:
                 refuted[position] = True
             else:
                 known[position] = known[position] & rows if position in known else rows
         return refuted
+
+    def _position_of(self, row: int) -> int:
+        """Where the slice of a row of `covered` stands."""
+        if not 0 <= row < len(self._covered):
+            raise IndexError(f"there is no file group {row} among {len(self._covered)}")
+        return int(self._covered.positions[row])
 
     def _give_up(self, index: UsableIndex, answer: Answer, reason: str) -> None:
         """Go on without an answer, and tell so."""
@@ -221,6 +231,11 @@ class Lookups:
 def _faults_of(index: UsableIndex) -> tuple[type[Exception], ...]:
     """What a kind may raise without failing the query: of this package nothing, of others anything."""
     return () if index.kind.spec.is_built_in else (Exception,)
+
+
+def _check_question(question: object) -> None:
+    if not isinstance(question, Question):
+        raise TypeError(f"it asks {question!r}, which is no Question")
 
 
 def _answer(index: UsableIndex, constraint: str, wanted: str = "") -> Answer:

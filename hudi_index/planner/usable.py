@@ -160,6 +160,7 @@ class UsableIndexes:
             summary = summary_of(definition, term_types_of(definition, snapshot.schema))
         except UserError as error:
             self.unusable[definition.name] = str(error)
+            self.report_unusable(f"index {definition.name}", str(error))
             return
         terms = self._terms_of(definition, schema)
         derived = next((self.derivations[term] for term in terms if term in self.derivations), None)

@@ -30,6 +30,7 @@ _SPARK_TYPES: dict[str, pa.DataType] = {
     "timestamp": pa.timestamp("us", tz="UTC"),
     "timestamp_ntz": pa.timestamp("us"),
 }
+_ARRAY = re.compile(r"array<(.+)>")
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
@@ -39,6 +40,8 @@ def spark_type(text: str, *, column: str) -> pa.DataType:
         return _SPARK_TYPES[text]
     if match := _DECIMAL.fullmatch(text):
         return pa.decimal128(int(match[1]), int(match[2]))
+    if match := _ARRAY.fullmatch(text):
+        return pa.list_(pa.field("element", spark_type(match[1], column=column)))
     raise UnsupportedTypeError(column=column, type_name=text, reason="its values have no order")
 
 

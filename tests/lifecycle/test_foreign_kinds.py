@@ -225,6 +225,16 @@ WRONG = {
 }
 
 
+def answering(rows: str) -> str:
+    """A kind whose question finds these rows, whatever it reads."""
+    question = (
+        "\n\nfrom pyroaring import BitMap\n\nfrom hudi_index.kinds import RowQuestion\n\n\n"
+        f"class Answer(RowQuestion):\n    def rows(self, entries):\n        return {rows}\n"
+    )
+    asked = "return Answer(candidates, [], self.payloads)\n        return bitmap_question("
+    return KIND.replace("return bitmap_question(", asked) + question
+
+
 @pytest.mark.parametrize(
     ("code", "message"),
     [
@@ -247,6 +257,43 @@ WRONG = {
             "its kind fails: not both",
             id="together",
         ),
+        pytest.param(
+            KIND.replace(
+                "source, domain = source_of", "return 'nothing'\n        source, domain = source_of"
+            ),
+            "its kind fails: it asks 'nothing', which is no Question",
+            id="no question",
+        ),
+        pytest.param(
+            KIND.replace(
+                "source, domain = source_of", "raise MemoryError\n        source, domain = source_of"
+            ),
+            "its kind fails: MemoryError",
+            id="without a text",
+        ),
+        pytest.param(answering("{0: []}"), "its kind fails: its rows are []", id="no rows"),
+        pytest.param(answering("{0: BitMap(), 7: BitMap()}"), "there is no file group 7", id="no group"),
+        pytest.param(answering("None"), "its kind fails:", id="nothing"),
+        pytest.param(
+            KIND + "\n    @classmethod\n    def of(cls, *facts):\n        raise ValueError('not this one')\n",
+            "its kind fails: not this one; mend text_length:Length, or drop its indexes",
+            id="when made",
+        ),
+        pytest.param(
+            KIND + "\n    @classmethod\n    def of(cls, *facts):\n        return None\n",
+            "its kind fails: `of` returned None, which is no IndexKind",
+            id="never made",
+        ),
+        pytest.param(
+            KIND + "\n    @classmethod\n    def check_type(cls, *facts):\n        raise KeyError('int')\n",
+            "its kind fails: 'int'",
+            id="types",
+        ),
+        pytest.param(
+            KIND.replace("payload_type=1000,", "payload_type=1000, summary='sums',"),
+            "its kind fails: 'sums'",
+            id="summary",
+        ),
     ],
 )
 def test_kind_that_raises_fails_no_query(
@@ -265,6 +312,66 @@ def test_kind_that_raises_fails_no_query(
     assert kept == (1 if "together" in code else 2)
     assert message in text
     assert "index by_length" in errors
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "is_left_alone"),
+    [
+        pytest.param(
+            KIND.replace(
+                "return TokenBuilder", "raise ValueError('no rows, please')\n        return TokenBuilder"
+            ),
+            "its kind fails: no rows, please",
+            False,
+            id="builder",
+        ),
+        pytest.param(
+            KIND.replace("return TokenBuilder", "return Nonsense()\n        return TokenBuilder")
+            + "\n\nclass Nonsense:\n    def add(self, batch):\n        return ['no table']\n",
+            "its kind fails: its builder gave str, which is no table of entries",
+            False,
+            id="entries",
+        ),
+        pytest.param(
+            KIND + "\n    @classmethod\n    def of(cls, *facts):\n        raise ValueError('not this one')\n",
+            "its kind fails: not this one",
+            True,
+            id="when made",
+        ),
+    ],
+)
+def test_kind_that_raises_keeps_no_other_index_behind(
+    indexed_table: Fabricated, tmp_path: Path, code: str, message: str, *, is_left_alone: bool
+) -> None:
+    found, _ = run(
+        indexed_table,
+        """
+        notes = table.maintain().notes
+        status = {each.name: [each.state, each.is_used, each.reason] for each in table.status().indexes}
+        kept = table.plan("n = 3").kept
+        table.sql("REBUILD INDEX by_n ON t")
+        table.compact(force=True)
+        is_valid, is_whole = table.validate(queries=5).passed, table.repair().is_whole
+        print(json.dumps([notes, status, kept, is_valid, is_whole]))
+        """,
+        packages=package(tmp_path / "raising", code),
+    )
+
+    notes, status, kept, is_valid, is_whole = found
+    assert status["by_n"] == ["ready", True, None]
+    assert kept == 1
+    assert is_valid
+    # One that failed when it was to describe rows is out of service until somebody makes it anew.
+    assert is_whole == is_left_alone
+    assert status["by_length"][:2] == ["ready" if is_left_alone else "invalid", False]
+    assert message in status["by_length"][2]
+    assert is_left_alone or message in notes[0]
+
+    rebuild = """
+        table.sql("REBUILD INDEX by_length ON t")
+        print(json.dumps([table.plan("id = 'bbbbbb3'", only=["by_length"]).kept, table.validate().passed]))
+        """
+    assert run(indexed_table, rebuild, packages=package(tmp_path / "mended"))[0] == [1, True]
 
 
 def test_packages_that_are_wrong_only_warn(table: Fabricated, tmp_path: Path) -> None:

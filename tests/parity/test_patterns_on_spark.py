@@ -7,10 +7,7 @@ what a tree admits, made of the text and of Catalyst's tree, and which rows the 
 from __future__ import annotations
 
 import json
-import math
 import random
-from datetime import date, datetime, timezone
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,11 +15,20 @@ import pytest
 
 from hudi_index import IndexedTable
 from hudi_index.errors import UnsupportedPredicateError
-from hudi_index.predicate import Filters, Schema, bind, constraints_of, is_exact, parse_predicate, tree_of
+from hudi_index.predicate import Filters, bind, constraints_of, is_exact, parse_predicate, tree_of
 from hudi_index.scan.row_filter import row_filter_of
 from hudi_index.spark.catalyst import gate
 from hudi_index.spark.catalyst.trees import Trees
 from tests.parity.corners.tables import made
+from tests.parity.patterns import (
+    COLUMNS,
+    SCHEMA,
+    TEXTS,
+    array_of,
+    array_predicate,
+    hostile_rows,
+    text_predicate,
+)
 from tests.parity.test_predicates_on_spark import assert_agreement, optimized_filter, truths
 
 if TYPE_CHECKING:
@@ -32,315 +38,13 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-COLUMNS = {
-    "s": "string",
-    "t": "string",
-    "strings": "array<string>",
-    "ints": "array<int>",
-    "longs": "array<bigint>",
-    "floats": "array<float>",
-    "doubles": "array<double>",
-    "decimals": "array<decimal(10,2)>",
-    "dates": "array<date>",
-    "times": "array<timestamp>",
-    "flags": "array<boolean>",
-    "nested": "array<array<int>>",
-    "st": "struct<xs:array<string>>",
-}
-SCHEMA = Schema.parse(COLUMNS)
-
-TEXTS: list[str | None] = [
-    *(
-        "",
-        "a",
-        "b",
-        "ab",
-        "abc",
-        "abcabc",
-        "xabcx",
-        "A",
-        "ABC",
-        "a b",
-        " a",
-        "a.b",
-        "a*b",
-        "a+b",
-        "(a)",
-        "[a]",
-    ),
-    *(
-        "%",
-        "_",
-        "a%b",
-        "a_b",
-        "100%",
-        "\\",
-        "a\\b",
-        "a\\%b",
-        "\\\\",
-        "'",
-        '"',
-        "é",
-        "e\u0301",
-        "日本語",
-        "𝄞",
-        "a𝄞b",
-    ),
-    *(
-        "👩‍👩‍👧",
-        "x\ny",
-        "x\r\ny",
-        "abc\n",
-        "abc\r",
-        "\nabc",
-        "a\u0085b",
-        "a\u2028b",
-        "a\tb",
-        "a\x0bb",
-        "a-b_c1",
-        "0123",
-    ),
-    *(
-        "1",
-        "12",
-        "İ",
-        "ß",
-        "\ufeff",
-        "\U0010ffff",
-        "a" * 5000,
-        "ab" * 2500,
-        f"{'x' * 2499}é{'y' * 2500}",
-        None,
-        None,
-    ),
-]
-ELEMENTS: dict[str, list[Any]] = {
-    "strings": ["", "a", "ab", "é", "日本", "a%", "\\", "a\nb"],
-    "ints": [0, 1, -1, 2, 2147483647, -2147483648],
-    "longs": [0, 1, 2**31, 2**53 + 1, -(2**63), 2**63 - 1],
-    "floats": [0.0, -0.0, 1.5, 16777216.0, math.nan, math.inf, -math.inf],
-    "doubles": [0.0, -0.0, 1.5, 0.1, 2.0**53, math.nan, math.inf],
-    "decimals": [Decimal(text) for text in ("0.00", "1.00", "1.50", "-1.50", "99999999.99")],
-    "dates": [date(1970, 1, 1), date(2020, 1, 1), date(1969, 12, 31)],
-    "times": [
-        datetime(2020, 1, 1, tzinfo=timezone.utc),
-        datetime(1969, 12, 31, 23, 59, 59, 999999, timezone.utc),
-    ],
-    "flags": [True, False],
-    "nested": [[], [1], [1, None]],
-}
-LITERALS = {
-    "strings": ["''", "'a'", "'ab'", "'é'", "'a%'", "'\\\\'", "'a\\nb'", "CAST(NULL AS STRING)"],
-    "ints": [
-        "0",
-        "1",
-        "-1",
-        "1L",
-        "5000000000L",
-        "1Y",
-        "1.5",
-        "1.0",
-        "1D",
-        "2147483647F",
-        "CAST(NULL AS INT)",
-    ],
-    "longs": ["0", "1", "2147483648L", "9007199254740993L", "9007199254740992D", "1.0", "1S"],
-    "floats": [
-        "0.0F",
-        "-0.0F",
-        "1.5F",
-        "1.5D",
-        "0",
-        "16777217",
-        "float('NaN')",
-        "double('NaN')",
-        "float('inf')",
-    ],
-    "doubles": [
-        "0.0D",
-        "-0.0D",
-        "1.5D",
-        "1.5F",
-        "0",
-        "1.5",
-        "9007199254740993L",
-        "double('NaN')",
-        "float('NaN')",
-    ],
-    "decimals": ["1.50", "1.5", "0.00", "1", "1L", "1.5D", "100000000.00", "1.005"],
-    "dates": ["DATE'1970-01-01'", "DATE'2020-01-01'", "TIMESTAMP'2020-01-01 00:00:00'"],
-    "times": ["TIMESTAMP'2020-01-01 00:00:00'", "DATE'2020-01-01'", "TIMESTAMP'1969-12-31 23:59:59.999999'"],
-    "flags": ["true", "false", "CAST(NULL AS BOOLEAN)"],
-}
-
-
-def _array(chance: random.Random, name: str) -> list[Any] | None:
-    kind = chance.random()
-    if kind < 0.15:
-        return None
-    return [
-        None if chance.random() < 0.15 else chance.choice(ELEMENTS[name])
-        for _ in range(chance.choice((0, 1, 2, 5)))
-    ]
-
-
-def _rows() -> list[dict[str, Any]]:
-    chance = random.Random(3)
-    return [
-        {
-            "s": text,
-            "t": text and text[:12],
-            **{name: _array(chance, name) for name in ELEMENTS},
-            "st": chance.choice([None, {"xs": None}, {"xs": ["a", None]}, {"xs": []}]),
-        }
-        for text in TEXTS
-    ]
-
 
 @pytest.fixture(scope="module")
 def table(spark: SparkSession) -> Table:
-    rows = _rows()
+    rows = hostile_rows()
     fields = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
     tuples = [tuple((v["xs"],) if isinstance(v, dict) else v for v in row.values()) for row in rows]
     return spark.createDataFrame(tuples, fields).coalesce(1), rows
-
-
-def _sql(value: str) -> str:
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-def _stretch(chance: random.Random) -> str:
-    """A part of one of the texts, so that patterns find something."""
-    text = chance.choice([text for text in TEXTS if text is not None])
-    start = chance.randrange(len(text) + 1)
-    return text[start : start + chance.choice((1, 1, 2, 3, 6, 4000))]
-
-
-def _like(chance: random.Random, most: int) -> tuple[str, str]:
-    escape = chance.choice(("\\", "\\", "\\", "!", "a"))
-    signs = []
-    for _ in range(chance.randint(0, most)):
-        wild = chance.choice(("%", "%", "_", "", "%%"))
-        literal = _stretch(chance)
-        signs += [wild, "".join(escape + sign if sign in ("%", "_", escape) else sign for sign in literal)]
-    return "".join([*signs, chance.choice(("%", "", "_"))]), escape
-
-
-ATOMS = (
-    *(
-        "a",
-        "b",
-        "ab",
-        "abc",
-        "x",
-        "é",
-        "日本",
-        "𝄞",
-        "\\.",
-        "\\\\",
-        "\\%",
-        "[ab]",
-        "[^a]",
-        "[.]",
-        "[a-c1]",
-        "[^\\n]",
-        "\\d",
-    ),
-    *("\\w", "\\s", "\\D", "\\W", "\\S", ".", "^", "$", "\\b", "%", "_", "\\n", "\\t", "-", " ", "1"),
-)
-STRANGE = (
-    *(
-        "(?i)abc",
-        "(?s)x.y",
-        "a(?=b)",
-        "a(?!b)",
-        "(?<=a)b",
-        "(ab)\\1",
-        "\\Qa.b\\E",
-        "\\p{L}+",
-        "\\u00e9",
-        "\\x61",
-        "a\\z",
-    ),
-    *(
-        "\\Aa",
-        "(?<n>a)b",
-        "a++b",
-        "a*+",
-        "(?>a)b",
-        "[a-z&&[^b]]",
-        "[[ab]c]",
-        "\\R",
-        "a{2}",
-        "(?:ab){2,3}",
-        "",
-        "|a",
-        "()",
-    ),
-)
-
-
-def _regex(chance: random.Random, depth: int = 3) -> str:
-    if depth == 0 or chance.random() < 0.3:
-        return chance.choice(ATOMS)
-    kind = chance.random()
-    if kind < 0.55:
-        return "".join(_regex(chance, depth - 1) for _ in range(chance.randint(1, 3)))
-    if kind < 0.75:
-        return f"({'|'.join(_regex(chance, depth - 1) for _ in range(2))})"
-    sign = chance.choice(("*", "+", "?", "{2}", "{1,2}", "{2,}", "+?"))
-    return f"(?:{_regex(chance, depth - 1)}){sign}"
-
-
-def _text_predicate(chance: random.Random) -> str:
-    no = chance.choice(("", "", "", "NOT "))
-    # Java's matcher takes time by the power of the wildcards, so long texts get few.
-    column, most = chance.choice((("s", 1), ("t", 4)))
-    pattern, escape = _like(chance, most)
-    regex = chance.choice(STRANGE) if chance.random() < 0.2 else _regex(chance)
-    flat = ".*".join(chance.choice(ATOMS) for _ in range(chance.randint(1, 2)))
-    plain = _stretch(chance).replace("\\", "")
-    forms = (
-        f"{column} {no}LIKE {_sql(pattern)} ESCAPE {_sql(escape)}",
-        f"{column} {no}LIKE {_sql(pattern)} ESCAPE {_sql(escape)}",
-        f"{no}contains(s, {_sql(_stretch(chance))})",
-        f"{no}startsWith(s, {_sql(_stretch(chance))})",
-        f"{no}endswith(s, {_sql(_stretch(chance))})",
-        f"t {no}RLIKE {_sql(regex)}",
-        f"s {no}REGEXP {_sql(flat)}",
-        f"{no}rlike(t, {_sql(regex)})",
-        f"{no}regexp_like(t, {_sql(regex)})",
-        f"s {no}LIKE ANY ({_sql(plain + '%')}, '%b%')",
-        f"s {no}LIKE ALL ('%a%', {_sql('%' + plain)})",
-        f"contains(s, {_sql(_stretch(chance))}) OR s {no}LIKE {_sql('%' + plain + '%')}",
-        f"(t RLIKE {_sql(regex)}) IS {no}TRUE",
-        f"contains(t, {_sql(_stretch(chance))}) AND t {no}LIKE '%a%b%'",
-    )
-    return chance.choice(forms)
-
-
-def _array_predicate(chance: random.Random) -> str:
-    name = chance.choice(list(LITERALS))
-    one, other = chance.choice(LITERALS[name]), chance.choice(LITERALS[name])
-    no = chance.choice(("", "", "", "", "NOT "))
-    operator = chance.choice(("=", "<", ">=", "!=", "<=>", ">"))
-    forms = (
-        f"{no}array_contains({name}, {one})",
-        f"{no}array_contains({name}, {one})",
-        f"{no}arrays_overlap({name}, array({one}))",
-        f"{no}arrays_overlap(array({one}, {one}), {name})",
-        f"{no}exists({name}, x -> x {operator} {one})",
-        f"{no}exists({name}, x -> x {operator} {one} OR x IS NULL)",
-        f"exists({name}, x -> NOT (x {operator} {one} AND x {operator} {other}))",
-        f"{no}exists({name}, x -> x IN ({one}))",
-        f"exists(strings, s -> s LIKE {_sql(chance.choice(('a%', '%b', 'a', '%', 'a_')))})",
-        f"array_contains({name}, {one}) OR array_contains(st.xs, 'a')",
-        f"(array_contains({name}, {one})) IS {no}TRUE",
-        f"{name} IS {no}NULL",
-        "exists(nested, x -> array_contains(x, 1))",
-        f"array_contains({name}, {one}) AND size({name}) > 1",
-    )
-    return chance.choice(forms)
 
 
 def _accepted(frame: DataFrame, texts: list[str]) -> list[str]:
@@ -416,7 +120,7 @@ def _in_utc(spark: SparkSession) -> Any:
 
 def test_texts_meet_patterns_as_spark_says(spark: SparkSession, table: Table) -> None:
     chance = random.Random(1)
-    found = _compare(spark, table, [_text_predicate(chance) for _ in range(220)], with_trees=60)
+    found = _compare(spark, table, [text_predicate(chance) for _ in range(220)], with_trees=60)
     assert found["texts"] > 170
     assert found["exact"] > 70
     assert found["filtered"] > 120
@@ -425,7 +129,7 @@ def test_texts_meet_patterns_as_spark_says(spark: SparkSession, table: Table) ->
 
 def test_arrays_have_elements_as_spark_says(spark: SparkSession, table: Table) -> None:
     chance = random.Random(2)
-    found = _compare(spark, table, [_array_predicate(chance) for _ in range(220)], with_trees=60)
+    found = _compare(spark, table, [array_predicate(chance) for _ in range(220)], with_trees=60)
     assert found["texts"] > 120
     assert found["exact"] > 90
     assert found["filtered"] > 90
@@ -436,8 +140,8 @@ def test_arrays_have_elements_as_spark_says(spark: SparkSession, table: Table) -
 @pytest.mark.parametrize("seed", range(10, 14))
 def test_many_patterns_and_elements_are_as_spark_says(spark: SparkSession, table: Table, seed: int) -> None:
     chance = random.Random(seed)
-    _compare(spark, table, [_text_predicate(chance) for _ in range(1200)], with_trees=300)
-    _compare(spark, table, [_array_predicate(chance) for _ in range(1200)], with_trees=300)
+    _compare(spark, table, [text_predicate(chance) for _ in range(1200)], with_trees=300)
+    _compare(spark, table, [array_predicate(chance) for _ in range(1200)], with_trees=300)
 
 
 @pytest.mark.parametrize(
@@ -523,8 +227,8 @@ def test_scan_gives_the_rows_that_spark_finds(
             "s": text,
             "t": text and text[:12],
             "n": place,
-            "tags": _array(chance, "strings"),
-            "xs": _array(chance, "doubles"),
+            "tags": array_of(chance, "strings"),
+            "xs": array_of(chance, "doubles"),
         }
         for place, text in enumerate(TEXTS)
     ]
@@ -538,7 +242,7 @@ def test_scan_gives_the_rows_that_spark_finds(
     hudi = made(spark, tmp_path_factory.mktemp("patterns") / "t", fields, rows, statements)
     frame = hudi.read().cache()
     table = IndexedTable.open(hudi.path)
-    texts = [_text_predicate(chance) for _ in range(40)] + [_array_predicate(chance) for _ in range(80)]
+    texts = [text_predicate(chance) for _ in range(40)] + [array_predicate(chance) for _ in range(80)]
     texts = [
         text.replace("strings", "tags").replace("doubles", "xs") for text in texts if "st.xs" not in text
     ]

@@ -41,6 +41,7 @@ STATEMENTS = (
     "CREATE INDEX cities ON t USING ngram (place.city) OPTIONS (size = 4)",
     "CREATE INDEX lowered ON t USING ngram (lower(s))",
     "CREATE INDEX arrays ON t USING array (tags, xs, days, prices, times, place.codes)",
+    "CREATE INDEX words ON t USING array (split(s, ' '))",
 )
 WORDS = ("Amsterdam", "Budapest", "Cordoba", "Dushanbe", "Edirne", "Freiburg", "Göteborg", "Hiroshima")
 HOSTILE = (
@@ -95,6 +96,8 @@ ARRAY_PREDICATES = (
     "exists(place.codes, x -> x IN (300, 301))",
     "array_contains(place.codes, 700)",
     "array_contains(tags, 'Cordoba') AND s LIKE '%ba 1'",
+    "array_contains(split(s, ' '), 'Budapest')",
+    "exists(split(s, ' '), x -> x LIKE 'Frei%')",
 )
 OTHER_PREDICATES = (
     "s LIKE '%x%'",

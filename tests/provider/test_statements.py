@@ -16,7 +16,8 @@ from airflow_hudi_index.statements import (
 from hudi_index.catalog import CreateIndex, RebuildIndex, parse_statement
 from hudi_index.errors import UserError
 from hudi_index.kind_specs import specs
-from tests.engine.gate.texts import HOSTILE_CONDITIONS, HOSTILE_QUERIES
+from tests.engine.gate.hostile_conditions import HOSTILE_CONDITIONS
+from tests.engine.gate.hostile_queries import HOSTILE_QUERIES
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="."), min_size=1, max_size=12)
 

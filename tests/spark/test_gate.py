@@ -10,14 +10,9 @@ from pyspark.errors import PySparkException
 from hudi_index.errors import RefusedTextError
 from hudi_index.gate import check_condition
 from hudi_index.spark.catalyst import gate
-from tests.engine.gate.texts import (
-    CANARY,
-    COLUMNS,
-    HARMLESS_CONDITIONS,
-    HARMLESS_QUERIES,
-    HOSTILE_CONDITIONS,
-    HOSTILE_QUERIES,
-)
+from tests.engine.gate.harmless import COLUMNS, HARMLESS_CONDITIONS, HARMLESS_QUERIES
+from tests.engine.gate.hostile_conditions import HOSTILE_CONDITIONS
+from tests.engine.gate.hostile_queries import CANARY, HOSTILE_QUERIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

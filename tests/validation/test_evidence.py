@@ -12,7 +12,8 @@ from hudi_index.catalog import IndexState
 from hudi_index.errors import RefusedTextError, UserError
 from hudi_index.validation import InProcess, Request, validate
 from hudi_index.validation.report import DIFFERENT
-from tests.engine.gate.texts import HOSTILE_CONDITIONS, HOSTILE_QUERIES
+from tests.engine.gate.hostile_conditions import HOSTILE_CONDITIONS
+from tests.engine.gate.hostile_queries import HOSTILE_QUERIES
 from tests.validation.corruption import changed, dropped, emptied, rewritten
 from tests.validation.tables import clustered_table, indexed
 

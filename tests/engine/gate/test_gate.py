@@ -8,13 +8,9 @@ import pytest
 
 from hudi_index.errors import RefusedTextError, SqlSyntaxError, UserError
 from hudi_index.gate import check_condition, check_query
-from tests.engine.gate.texts import (
-    HARMLESS_CONDITIONS,
-    HARMLESS_QUERIES,
-    HOSTILE_CONDITIONS,
-    HOSTILE_PARTS,
-    HOSTILE_QUERIES,
-)
+from tests.engine.gate.harmless import HARMLESS_CONDITIONS, HARMLESS_QUERIES
+from tests.engine.gate.hostile_conditions import HOSTILE_CONDITIONS, HOSTILE_PARTS
+from tests.engine.gate.hostile_queries import HOSTILE_QUERIES
 
 
 def _name(text: str) -> str:

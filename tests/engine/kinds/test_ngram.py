@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_index.errors import UnencodableValueError, UnsupportedTypeError
+from hudi_index.kind_parts.grams import grams_of
 from hudi_index.kinds import IndexKind, RowQuestion, describe, kind_of
 from hudi_index.kinds.ngram import Ngram
 from hudi_index.predicate.values.condition import Condition, TextPattern
@@ -157,27 +158,65 @@ def test_a_long_needle_asks_for_some_of_its_grams() -> None:
     assert refuted_by(ngram_over("text"), "text", table, TextPattern(pieces=(needle,))) <= {table[1].group}
 
 
-@settings(max_examples=60)
-@given(st.lists(st.none() | HOSTILE, max_size=6), st.integers(2, 8))
-def test_grams_are_those_of_every_text(texts: list[str | None], size: int) -> None:
-    piece, kind = slice_of(0, rows_of(*texts)), ngram_over("text", size=str(size))
-    told = content_of(kind, describe(kind, piece.context, batches_of(piece, "text", [2])))
-    expected = {
-        marked[start : start + size]
-        for text in texts
-        if text is not None
-        for marked in [f"\x02{text}\x03"]
-        for start in range(len(marked) - size + 1)
-    }
+# A table of all grams that can be, sorting, and either for a part of them.
+@pytest.mark.parametrize("places", [0, 1, 16, 1_000_000])
+@pytest.mark.parametrize("data_type", [pa.string(), pa.large_string()], ids=str)
+def test_grams_are_those_of_every_text(
+    places: int, data_type: pa.DataType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hudi_index.kind_parts.grams._PLACES", places)
 
-    assert len(told) == len(expected)
+    @settings(max_examples=60)
+    @given(
+        # Some stand so often that they are looked at once.
+        st.lists(st.none() | HOSTILE, max_size=6).map(lambda texts: [*texts, *texts[:2] * 6]),
+        st.integers(2, 8),
+        st.integers(0, 2),
+    )
+    def check(texts: list[str | None], size: int, first: int) -> None:
+        expected = {
+            (marked[start : start + size], row)
+            for row, text in enumerate(texts[first:])
+            if text is not None
+            for marked in [f"\x02{text}\x03"]
+            for start in range(len(marked) - size + 1)
+        }
+        told: set[tuple[Any, int]] = set()
+        for tokens in grams_of(pa.array(texts, data_type).slice(first), size):
+            assert len(set(tokens.distinct.to_pylist())) == len(tokens.distinct)
+            assert set(tokens.indices.tolist()) == set(range(len(tokens.distinct)))
+            words = tokens.distinct.take(tokens.indices).to_pylist()
+            told.update(zip(words, tokens.rows.tolist(), strict=True))
+        assert told == expected
+
+    check()
+
+
+def test_large_texts_are_indexed_like_others() -> None:
+    kind, piece = ngram_over("text"), slice_of(0, [])
+    texts = ["bridge", None, "ключ", "bridge"]
+    found = [
+        describe(
+            kind,
+            piece.context,
+            [
+                pa.RecordBatch.from_arrays(
+                    [pa.array(texts, data_type), pa.array(range(4), pa.int64())], names=["text", ROW_POSITION]
+                )
+            ],
+        )
+        for data_type in (pa.string(), pa.large_string())
+    ]
+
+    assert found[0].equals(found[1])
+    assert found[0].num_rows == 10
 
 
 def test_many_rows_are_taken_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     table = [slice_of(0, rows_of(*(f"value {number}" for number in range(300))))]
     whole = rows_told(table, TextPattern(pieces=("ue 29",)))
     monkeypatch.setattr("hudi_index.kind_parts.grams._CHARACTERS", 50)
-    monkeypatch.setattr("hudi_index.kind_parts.bitmaps._HELD", 100)
+    monkeypatch.setattr("hudi_index.kind_parts.postings._HELD", 100)
 
     assert rows_told(table, TextPattern(pieces=("ue 29",))) == whole == [[29, *range(290, 300)]]
 
@@ -187,9 +226,12 @@ def test_only_text_has_grams() -> None:
         kind_of(definition_of("ngram", "n"), {"n": pa.int64()})
 
 
-def test_bytes_that_are_no_text_are_refused_by_name() -> None:
-    broken = pa.array([b"\xff\xfe\xfd"], pa.binary()).cast(pa.string(), safe=False)
-    batch = pa.RecordBatch.from_arrays([broken, pa.array([0], pa.int64())], names=["text", ROW_POSITION])
+# The second is text if nobody looks where one value ends.
+@pytest.mark.parametrize("pieces", [[b"\xff\xfe\xfd"], [b"a\xc3", b"\xa9b"]])
+def test_bytes_that_are_no_text_are_refused_by_name(pieces: list[bytes]) -> None:
+    broken = pa.array(pieces, pa.binary()).cast(pa.string(), safe=False)
+    positions = pa.array(range(len(pieces)), pa.int64())
+    batch = pa.RecordBatch.from_arrays([broken, positions], names=["text", ROW_POSITION])
     kind, piece = ngram_over("text"), slice_of(0, [])
 
     with pytest.raises(UnencodableValueError, match="text"):
