@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo ui browser test test-slow check format reference bench constraints clean distclean
+.PHONY: help setup demo ui browser test test-slow test-s3 check format reference bench constraints clean distclean
 
 # Another Spark's settings would start that Spark, or feed its modules to this one.
 unexport SPARK_HOME SPARK_CONF_DIR PYSPARK_PYTHON PYSPARK_DRIVER_PYTHON PYSPARK_SUBMIT_ARGS PYTHONPATH PYTHONHOME
@@ -60,6 +60,11 @@ test: $(STAMP) browser ## Run all tests but the slow ones (ARGS="-k storage" for
 
 test-slow: $(STAMP) ## Run the long random tests
 	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -m slow $(ARGS)
+
+# Below the folder of S3Proxy, which keeps objects as plain files: tests go on using those, the engine speaks S3.
+test-s3: $(STAMP) ## Run the tests of store, catalog and lifecycle once more in an object store
+	@HUDI_INDEX_TEST_STORE=s3 $(BIN)/pytest -n 2 --dist loadfile -m "not slow and not spark" $(ARGS) \
+	    tests/store tests/engine/catalog tests/lifecycle
 
 check: $(STAMP) ## Lint, formatting, types and import contracts
 	@$(BIN)/ruff check

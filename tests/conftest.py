@@ -107,6 +107,18 @@ def object_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectSto
         yield store
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _tests_in_a_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """With HUDI_INDEX_TEST_STORE=s3, tests run once more in an object store."""
+    if os.environ.get("HUDI_INDEX_TEST_STORE") != "s3":
+        yield
+        return
+    from tests.support.object_store import put_tests_into_a_store
+
+    with put_tests_into_a_store(tmp_path_factory.getbasetemp()):
+        yield
+
+
 def _forget_clusters(session: SparkSession) -> None:
     jvm = session.sparkContext._jvm
     assert jvm is not None

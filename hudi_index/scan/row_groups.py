@@ -20,7 +20,7 @@ from hudi_index.predicate import Constraint, Domain, Marker, Never, Range, fold
 from hudi_index.predicate.values.domain import Bound
 from hudi_index.table.calendar import columns_for_spark, int96_columns, is_as_stored
 from hudi_index.table.damage import naming_table_file
-from hudi_index.table.footer import Footer
+from hudi_index.table.footer import FOOTER, Footer
 from hudi_index.table.paths import type_at, values_at
 from hudi_index.table.refusals import refuse_columns
 from hudi_index.table.types import type_of
@@ -98,7 +98,7 @@ class BaseFileRows:
         self._storage, self._shape, self._slice = storage, shape, file_slice
         self._path = path = file_slice.base_path or ""
         try:
-            self._source = _CountedInput(storage.open_input(path))
+            self._source = _CountedInput(storage.open_input(path, FOOTER))
         except FileNotFoundError as error:
             raise MissingSliceFileError(
                 path=storage.uri_of(path), reason="it was cleaned or rolled back"

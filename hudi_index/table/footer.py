@@ -36,7 +36,10 @@ if TYPE_CHECKING:
     from hudi_index.table.shape import TableShape
     from hudi_index.table.slices import FileSlice
 
-__all__ = ["ColumnStatistics", "Footer", "footer_statistics"]
+__all__ = ["FOOTER", "ColumnStatistics", "Footer", "footer_statistics"]
+
+FOOTER = 512 * 1024
+"""So much of a base file's end is asked for first, far away: Hudi's footers hold a Bloom filter of 400 kB."""
 
 _WRITERS_OF_WHOLE_BOUNDS = ("parquet-mr ", "parquet-cpp-arrow ")
 _INTEGERS = ("INT32", "INT64")
@@ -127,7 +130,7 @@ def _path_values_of(
 
 def _footer_of(storage: Storage, path: str) -> Any:
     try:
-        with naming_table_file(storage, path), storage.open_input(path) as source:
+        with naming_table_file(storage, path), storage.open_input(path, FOOTER) as source:
             return pq.read_metadata(source)
     except FileNotFoundError as error:
         raise MissingSliceFileError(

@@ -1,9 +1,9 @@
 """Why reading a slice failed: files gone, files damaged, the storage, or hudi-rs that can't do it.
 
-hudi-rs has one error for everything, and some of its parts panic instead. So its words decide nothing. After
-a failure the slice's files are looked at here: are they there, do they have the shape of a base or log file,
-does the storage give their bytes? What is left is a slice that is whole and that hudi-rs refuses, which
-Hudi on Spark may read.
+hudi-rs has one error for everything, and some of its parts panic instead. So its words decide nothing, but
+for those that tell of a request to an object store. After a failure the slice's files are looked at here: are
+they there, do they have the shape of a base or log file, does the storage give their bytes? What is left is
+a slice that is whole and that hudi-rs refuses, which Hudi on Spark may read.
 
 A log file is a run of blocks (version 1 of Hudi's log format, all numbers big-endian):
 
@@ -20,7 +20,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudi_index.errors import SliceRefusedError, TableFileError
+from hudi_index.errors import (
+    SliceRefusedError,
+    StorageError,
+    StorageUnreachableError,
+    TableFileError,
+    shortened,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -31,6 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["failure_of", "is_of_hudi_rs", "refusal_of", "refuse_columns"]
 
 _MAGIC = b"#HUDI#"
+_NO_ANSWER = "RetryErrorImpl"
+"""What hudi-rs, whose errors are texts, says where a request to an object store failed."""
 _MAX_BLOCK_TYPE, _MAX_HEADER_KEY, _MAX_HEADERS = 16, 64, 64
 
 
@@ -47,6 +55,10 @@ def failure_of(storage: Storage, file_slice: FileSlice, error: BaseException) ->
         if reason is not None:
             return TableFileError(path=storage.uri_of(path), reason=reason)
     said = " ".join(str(error).split()) or type(error).__name__
+    if not storage.is_local and _NO_ANSWER in said:
+        # By now the store gives the bytes to us, and may give them to hudi-rs when that asks again.
+        path, reason = storage.uri_of(file_slice.paths[-1]), shortened(storage.scrub(said))
+        return StorageUnreachableError(path=path, operation="be read by hudi-rs", reason=reason)
     return refusal_of(storage, file_slice, f"hudi-rs refuses it ({said})")
 
 
@@ -74,6 +86,8 @@ def _first_line(error: BaseException) -> str:
 def _damage_of_base(source: pa.NativeFile) -> str | None:
     try:
         pq.read_metadata(source)
+    except StorageError:
+        raise
     except (pa.ArrowInvalid, OSError) as error:
         return _first_line(error)
     return None

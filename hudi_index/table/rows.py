@@ -24,7 +24,7 @@ from hudi_index.errors import (
 )
 from hudi_index.table.calendar import columns_for_spark, has_times, int96_columns, is_as_stored
 from hudi_index.table.damage import naming_table_file
-from hudi_index.table.footer import Footer, footer_statistics, row_count_of
+from hudi_index.table.footer import FOOTER, Footer, footer_statistics, row_count_of
 from hudi_index.table.opening import READ_OPTIONS, open_reader
 from hudi_index.table.readers import ReaderChoice, SliceReader, slice_reader_of
 from hudi_index.table.record_keys import RECORD_KEY, record_keys_of
@@ -133,8 +133,10 @@ class TableReader:
         """
         try:
             with naming_table_file(self.storage, path):
-                source = self.storage.open_input(path)
-                file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
+                source = self.storage.open_input(path, FOOTER)
+                # One request for the columns of a row group, where each request is a journey.
+                pre_buffer = not self.storage.is_local
+                file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=pre_buffer)
         except FileNotFoundError:
             self._refuse_missing_files(file_slice)
             raise
@@ -327,8 +329,10 @@ class SliceRows:
         config = self.table.shape.config
         keys = [RECORD_KEY] if config.populates_meta_fields else list(config.record_key_fields)
         path = self.file_slice.base_path
-        with naming_table_file(self.table.storage, path), self.table.storage.open_input(path) as source:
-            batches = pq.ParquetFile(source).iter_batches(_BATCH_ROWS, columns=keys)
+        storage = self.table.storage
+        with naming_table_file(storage, path), storage.open_input(path, FOOTER) as source:
+            file = pq.ParquetFile(source, pre_buffer=not storage.is_local)
+            batches = file.iter_batches(_BATCH_ROWS, columns=keys)
             return pa.chunked_array([record_keys_of(batch, config) for batch in batches], pa.string())
 
 

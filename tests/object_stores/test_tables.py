@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 from hudi_index import IndexedTable
-from hudi_index.errors import MissingSliceFileError
+from hudi_index.errors import MissingSliceFileError, StorageDeniedError, StorageUnreachableError
 from hudi_index.storage import Storage
 from hudi_index.table import Snapshot
 from hudi_index.table.listing import list_partitions
 from hudi_index.table.timeline import Timeline
-from tests.support.faulty_store import FaultyStore, faulty_store
+from tests.support.faulty_store import Fault, FaultyStore, faulty_store
 from tests.support.tables import T1, T2, T3, Fabricated, fabricated
 
 if TYPE_CHECKING:
@@ -172,6 +172,53 @@ def test_long_listing_goes_on_in_ranges_and_finds_all() -> None:
         assert len(store.requests) <= pages + 2 * 16 + 4
     listed = [f"{folder}/{name}" for folder, files in found.items() for name in files]
     assert sorted(listed) == sorted(key for key in expected if key != "d0800")
+
+
+def test_failure_of_the_store_under_hudi_rs_is_no_refusal_of_the_slice(tmp_path: Path) -> None:
+    table = fabricated(tmp_path / "t")
+    with faulty_store() as store:
+        fill(store, table.path)
+        snapshot = Snapshot.load(store.storage())
+        (file_slice,) = snapshot.slices
+        # As often as hudi-rs tries; when we look after it, the file is whole.
+        left = [Fault(500)] * 11
+        store.choose = lambda method, path, number: left.pop() if path.endswith(".parquet") and left else None
+        with pytest.raises(
+            StorageUnreachableError, match=r"can't be read by hudi-rs: .*status: 500"
+        ) as raised:
+            list(snapshot.reader._stream(file_slice, ["id"]))
+        assert raised.value.exit_code == 4
+        assert [batch.num_rows for batch in snapshot.reader._stream(file_slice, ["id"])] == [10]
+        store.choose = lambda method, path, number: Fault(403, "AccessDenied") if "parquet" in path else None
+        for read in (snapshot.reader._stream(file_slice, ["id"]), snapshot.reader.rows(file_slice).batches()):
+            with pytest.raises(StorageDeniedError):
+                list(read)
+
+
+def test_failure_of_the_store_within_a_file_keeps_its_kind(tmp_path: Path) -> None:
+    """Through pyarrow, which asks for the ranges of a file from threads of its own."""
+    table = Fabricated(tmp_path / "t")
+    rows = [{"id": f"{n}-{'x' * 50}{n * 7919 % 10007}", "n": n, "region": "eu"} for n in range(30_000)]
+    table.base_file("eu", "a", T1, rows, compression="none", use_dictionary=False)
+    table.commit(T1)
+    with faulty_store() as store:
+        fill(store, table.path)
+        snapshot = Snapshot.load(store.storage())
+        (file_slice,) = snapshot.slices
+        assert file_slice.size > 1_000_000
+        batches = snapshot.reader.rows(file_slice).batches()
+        seen = []
+
+        def after_the_footer(method: str, path: str, number: int) -> Fault | None:
+            if path.endswith(".parquet"):
+                seen.append(path)
+                return Fault(503, "SlowDown") if len(seen) > 1 else None
+            return None
+
+        store.choose = after_the_footer
+        with pytest.raises(StorageUnreachableError, match="503 SlowDown"):
+            list(batches)
+        assert len(seen) > 1
 
 
 @pytest.mark.parametrize("action", ["rollback", "restore"])

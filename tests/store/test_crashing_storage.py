@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hudi_index.storage import TEMPORARY_SUFFIX, Storage
-from tests.support.storage import CrashingStorage, dying_at, points_counted
+from tests.support.storage import CrashingStorage, dying_at, only_on_disk, points_counted
 
 OLD, NEW = b"old", b"new content"
 
@@ -33,6 +33,7 @@ def _left_after(
     return named, [data for name, data in files.items() if name not in named]
 
 
+@only_on_disk("an object store has no temporary files")
 @pytest.mark.parametrize(
     ("work", "done", "after_the_step"),
     [

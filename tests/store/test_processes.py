@@ -17,12 +17,14 @@ from hudi_index.metadata_table.ledger import WriterId
 from hudi_index.metadata_table.table import MetadataTable, Settings
 from hudi_index.storage import Storage
 from tests.store.support import by_hudi_rs, entries_of
+from tests.support.storage import IS_FAR
 
 WRITERS = 7
-SECONDS = 8.0
+# A lease shorter than some commits; over HTTP these take longer.
+LEASE, SECONDS = (timedelta(seconds=1.2), 24.0) if IS_FAR else (timedelta(milliseconds=40), 8.0)
 
 
-def _open(path: str, name: str, lease: timedelta = timedelta(milliseconds=40)) -> MetadataTable:
+def _open(path: str, name: str, lease: timedelta = LEASE) -> MetadataTable:
     # Leases that are shorter than some commits, so that writers are fenced while they write.
     settings = Settings(lease=lease, retention=timedelta(seconds=2))
     return MetadataTable(
@@ -40,7 +42,7 @@ def _write(path: str, number: int, report: str) -> None:
         try:
             with table.begin() as transaction:
                 if chance.random() < 0.3:
-                    time.sleep(0.06)
+                    time.sleep(1.5 * LEASE.total_seconds())
                 # Each commit counts itself in: a lost update would show as a gap.
                 count = int(transaction.view.state.data_snapshot.get("count", "0"))
                 entries = entries_of({key: transaction.requested_time})

@@ -24,16 +24,22 @@ import pytest
 
 from hudi_index.spark.runtime.certificates import trust_options
 from hudi_index.spark.runtime.java import ensure_java
-from hudi_index.storage import Storage
+from hudi_index.storage import Storage, storage
+from hudi_index.storage.locations import uri_of_location
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["ObjectStore", "started"]
+__all__ = ["ObjectStore", "put_tests_into_a_store", "started", "use_store_of_tests"]
 
 BUCKET = "bucket"
 WITHOUT = "HUDI_INDEX_TESTS_WITHOUT_OBJECT_STORE"
 """Set to a reason, it skips tests that need an object store; otherwise they fail where there is none."""
+
+STORE = "HUDI_INDEX_TEST_STORE"
+"""Set to `s3`, it makes tests run in an object store: the local paths that they open are objects."""
+_ROOT = "HUDI_INDEX_TEST_ROOT"
+"""Which paths those are; processes that tests start get to know it this way."""
 
 _JAR = "s3proxy-4.1.0-jar-with-dependencies.jar"
 _SHA256 = "a4d025969aaf796616ed4b1e2491d87d455ce84bb28cb9db086b2e6aaa68b48d"
@@ -80,13 +86,40 @@ class ObjectStore:
 
 
 @contextlib.contextmanager
-def started(folder: Path) -> Iterator[ObjectStore]:
+def put_tests_into_a_store(folder: Path) -> Iterator[None]:
+    """Whatever local path below `folder` a Storage opens, it opens as an object store, here and in children.
+
+    Tests go on making, copying and damaging plain files, while the engine speaks S3.
+    """
+    with started(folder.parent, folder.name) as store, pytest.MonkeyPatch.context() as patch:
+        for name, value in {**store.options, _ROOT: str(folder)}.items():
+            patch.setenv(name.upper(), value)
+        use_store_of_tests()
+        yield
+        patch.setattr(storage, "uri_of_location", uri_of_location)
+
+
+def use_store_of_tests() -> None:
+    """Do so in this process, if an environment variable says where."""
+    root = os.environ.get(_ROOT)
+    if not root:
+        return
+
+    def uri_of(location: str | os.PathLike[str]) -> str:
+        uri = uri_of_location(location)
+        return uri.replace(Path(root).as_uri(), f"s3://{Path(root).name}", 1)
+
+    storage.uri_of_location = uri_of  # type: ignore[attr-defined]  # where the name is looked up
+
+
+@contextlib.contextmanager
+def started(folder: Path, bucket: str = BUCKET) -> Iterator[ObjectStore]:
     """A store that runs while this is open, with its objects below `folder`."""
     if reason := os.environ.get(WITHOUT):
         pytest.skip(f"{WITHOUT}: {reason}")
     java, jar = ensure_java(), _fetched_jar()
-    (folder / BUCKET).mkdir(parents=True, exist_ok=True)
-    settings, log = folder.with_suffix(".conf"), folder.with_suffix(".log")
+    (folder / bucket).mkdir(parents=True, exist_ok=True)
+    settings, log = (folder.parent / f"{folder.name}-{bucket}.{each}" for each in ("conf", "log"))
     for _ in range(5):
         endpoint = f"http://127.0.0.1:{_free_port()}"
         settings.write_text(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,12 +10,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
+import pytest
 
 from hudi_index.storage import Storage
 from hudi_index.storage.local import LocalFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+IS_FAR = os.environ.get("HUDI_INDEX_TEST_STORE") == "s3"
+"""Whether tests run in an object store."""
+
+
+def only_on_disk(reason: str) -> pytest.MarkDecorator:
+    """Skips a test of what an object store does not have, where tests run in one."""
+    return pytest.mark.skipif(IS_FAR, reason=reason)
 
 
 class Crash(BaseException):
@@ -95,12 +106,21 @@ class CrashingStorage(Storage):
         return _CrashingFiles(Path(files.root), self.uri)
 
     def create(self, path: str, data: bytes) -> None:
+        self._points_of_requests(3)
         super().create(path, data)
+        self._points_of_requests(1)
         self.bomb.point()
 
     def replace(self, path: str, data: bytes) -> None:
+        self._points_of_requests(3)
         super().replace(path, data)
+        self._points_of_requests(1)
         self.bomb.point()
+
+    def _points_of_requests(self, count: int) -> None:
+        """As many as the steps on a disk have, which are one in an object store."""
+        for _ in range(0 if self.is_local else count):
+            self.bomb.point()
 
     def delete(self, *paths: str) -> None:
         self.bomb.point()

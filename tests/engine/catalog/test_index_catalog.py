@@ -158,7 +158,7 @@ def test_changes_by_many_processes_at_once_all_kept(catalog: Catalog) -> None:
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join(timeout=50)
+        worker.join(timeout=600)
     assert [worker.exitcode for worker in workers] == [0] * PROCESSES
     expected = sorted(f"i{process}_{number}" for process in range(PROCESSES) for number in range(ADDS))
     assert names(catalog) == expected
