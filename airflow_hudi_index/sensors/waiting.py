@@ -94,9 +94,10 @@ class TableSensor(BaseSensorOperator):
             # Its first commit makes it.
             self.log.info("%s", error)
             return PokeReturnValue(is_done=False)
-        except UserError as error:
-            raise AirflowFailException(str(error)) from error
         except HudiIndexError as error:
+            # Also what a person has to mend first, as a permission.
+            if error.exit_code == UserError.exit_code:
+                raise AirflowFailException(str(error)) from error
             if error.exit_code != ConflictError.exit_code:
                 raise
             # It may pass by itself, as a store that does not answer: the sensor has a timeout.

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from airflow.providers.common.compat.sdk import AirflowFailException
 
 from airflow_hudi_index.assets import hudi_table_asset
 from airflow_hudi_index.hooks.hudi_index import HudiIndexHook
@@ -154,6 +155,8 @@ def test_denied_fails_at_once_and_no_answer_is_tried_again(
     lake.connect(password="not-that-one")
     with pytest.raises(JobRefusedError, match="credentials"):
         HudiMaintainIndexesOperator(task_id="m", **where).execute({})
+    with pytest.raises(AirflowFailException, match="credentials"):
+        HudiCommitSensor(task_id="s", **where).poke({})
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))  # taken, and not listened on
         lake.connect(endpoint=f"http://127.0.0.1:{nobody.getsockname()[1]}")
