@@ -68,8 +68,12 @@ def _connection_type() -> dict[str, Any]:
                 "description": "Also tables outside the base path; if unsaid, only without a base path",
                 "schema": {"type": ["boolean", "null"], "default": None},
             },
+            "storage_conn_id": field(
+                "Storage connection",
+                "To the object store that holds the tables: of type aws, google_cloud_platform, wasb or adls",
+            ),
             "storage_options": field(
-                "Storage options", "How to reach the storage, as JSON; for questions without a JVM only"
+                "Storage options", "How to reach the object store, as JSON, over the storage connection's"
             ),
             "run_mode": field(
                 "Run jobs by",

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_hudi_index.supervise import CANCELLED
-from hudi_index.jobs import SETTINGS_VARIABLE
+from hudi_index.credentials import Options
+from hudi_index.jobs import SETTINGS_VARIABLE, STORAGE_OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -58,19 +59,23 @@ class LocalJob:
         command: Sequence[str],
         environment: Mapping[str, str],
         settings: Mapping[str, str] | None = None,
+        storage_options: Mapping[str, str] | None = None,
     ) -> bool:
         """Start the command, unless the same is running here already; returns whether it was started.
 
-        Another one that is still running is stopped first. Environment and settings may hold secrets: they
-        get to the command by files that only their owner can read and that are gone once read. Anybody can
-        read the command itself.
+        Another one that is still running is stopped first. Environment, settings and storage options may
+        hold secrets: they get to the command by files that only their owner can read and that are gone once
+        read. Anybody can read the command itself.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         place = self.folder / "settings.json"
-        given = {**environment, **({SETTINGS_VARIABLE: str(place)} if settings else {})}
+        options = Options(storage_options)
+        private = {**(settings or {}), **({STORAGE_OPTIONS: dict(options)} if options else {})}
+        given = {**environment, **({SETTINGS_VARIABLE: str(place)} if private else {})}
         asked = json.dumps({"command": list(command), "environment": given}, sort_keys=True)
-        chosen = json.dumps(dict(settings or {}), sort_keys=True)
-        digest = hashlib.sha256(f"{asked}\n{chosen}".encode()).hexdigest()
+        # Temporary keys are others at each try.
+        same_options = json.dumps([dict(settings or {}), options.harmless()], sort_keys=True)
+        digest = hashlib.sha256(f"{asked}\n{same_options}".encode()).hexdigest()
         same = self.folder / "asked"
         lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -83,8 +88,8 @@ class LocalJob:
                 (self.folder / name).unlink(missing_ok=True)
             _write_privately(same, digest)
             _write_privately(self.folder / "command.json", asked)
-            if settings:
-                _write_privately(place, chosen)
+            if private:
+                _write_privately(place, json.dumps(private))
             self.log_file.touch()
             # The lock belongs to the open file, not to the process: it stays with the supervisor.
             subprocess.run(

@@ -18,13 +18,14 @@ from hudi_index.errors import InvalidOptionError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Places", "refuse_credentials", "refuse_password"]
+__all__ = ["Places", "is_far", "refuse_credentials", "refuse_password", "with_one_scheme"]
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 # Hadoop writes file:/path, others file:///path.
 _FILE = re.compile(r"file:(?://(?:localhost)?(?=/))?(/.*)", re.DOTALL | re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _MOST_QUOTES = 8
+_SAME_STORE = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "abfss", "wasb": "wasbs", "azure": "az"}
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Places:
         refuse_credentials(table)
         # Whoever was told a place of the catalog may say it again.
         for place in self.tables.values():
-            if without_credentials(place) == table:
+            if with_one_scheme(without_credentials(place)) == with_one_scheme(table):
                 return place
         if _CONTROL.search(table):
             raise _refuse(table, "there are control characters in it")
@@ -74,8 +75,10 @@ class Places:
             raise _refuse(table, "the connection takes no absolute paths; name the table in its Tables")
         base, credentials = split_uri(self.base_path)
         base = base.rstrip("/")
-        if table.rstrip("/") != base:
-            self._check_parts(table, table.removeprefix(base) if _is_below(table, base) else _path(table))
+        plain, plain_base = with_one_scheme(table), with_one_scheme(base)
+        if plain.rstrip("/") != plain_base:
+            is_below = _is_below(plain, plain_base)
+            self._check_parts(table, plain.removeprefix(plain_base) if is_below else _path(table))
             self._check_inside(table, table)
         return credentials.add_to(table)
 
@@ -92,7 +95,7 @@ class Places:
         base = without_credentials(self.base_path or "")
         here, there = _local(base), _local(place)
         if here is None or there is None:
-            is_inside = here is there and _is_below(place, base)
+            is_inside = here is there and _is_below(with_one_scheme(place), with_one_scheme(base))
         else:
             # A link inside must not lead outside.
             is_inside = _is_below(os.path.realpath(there), os.path.realpath(here))
@@ -102,6 +105,17 @@ class Places:
     @property
     def _way_out(self) -> str:
         return "name its place in the connection's Tables, or set allow_absolute_paths there"
+
+
+def is_far(place: str) -> bool:
+    """Whether a place is on a store, not on a disk that is mounted here."""
+    return _local(place) is None
+
+
+def with_one_scheme(place: str) -> str:
+    """A place as all names of its store say it: `s3a://b/t` and `s3n://b/t` are `s3://b/t`."""
+    scheme, colon, rest = place.partition("://")
+    return f"{_SAME_STORE.get(scheme.lower(), scheme.lower())}://{rest}" if colon and is_far(place) else place
 
 
 def refuse_credentials(table: object) -> None:

@@ -3,7 +3,8 @@
 Settings go on its command line, which everybody on the worker can read, but for those that hold a secret:
 the driver finds these in a file for its owner's eyes only and takes them up before it starts its session.
 Secrets of the environment go into the environment of spark-submit, which is the driver's too. Neither reaches
-a driver inside a cluster, so there they are refused.
+a driver inside a cluster, so there they are refused. Storage options go the same way as settings; a driver
+inside a cluster gets those that anybody may read, and has the cluster's own keys to the store.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from airflow.sdk import BaseHook, ObjectStoragePath
 from airflow_hudi_index.job_command import argument
 from airflow_hudi_index.masking import parted, refuse_early_secrets
 from hudi_index.credentials import Options
-from hudi_index.jobs import SETTINGS_VARIABLE
+from hudi_index.jobs import SETTINGS_VARIABLE, STORAGE_OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -48,7 +49,7 @@ class SubmittedJob:
         command: JobCommand,
         report_uri: str | None,
         *,
-        settings: Mapping[str, str] | None = None,
+        settings: Mapping[str, Any] | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.hook = hook
@@ -66,6 +67,7 @@ class SubmittedJob:
         *,
         conf: Mapping[str, str],
         env_vars: Mapping[str, str] | None = None,
+        storage_options: Mapping[str, str] | None = None,
         report_uri: str | None = None,
         **options: Any,
     ) -> SubmittedJob:
@@ -113,7 +115,12 @@ class SubmittedJob:
             )
         if connection["master"].startswith("local") and not (env_vars or {}).get("PYSPARK_PYTHON"):
             hook._env_vars = {"PYSPARK_PYTHON": sys.executable, **shown_env}
-        return cls(hook, command, report_uri, settings=hidden, environment=hidden_env)
+        store = Options(storage_options)
+        if is_far:
+            command = command.with_arguments(*_shown_options(hook, store))
+            hook._application_args = list(command.arguments)
+        private = {**hidden, **({STORAGE_OPTIONS: dict(store)} if store and not is_far else {})}
+        return cls(hook, command, report_uri, settings=private, environment=hidden_env)
 
     def run(self, *, on_ui: Callable[[str], None]) -> tuple[dict[str, Any] | None, int | None]:
         """Wait for it; its report and exit code, either None if unknown.
@@ -186,6 +193,19 @@ class SubmittedJob:
     def kill(self) -> None:
         """Stop it, in the cluster too where the Spark provider can."""
         self.hook.on_kill()
+
+
+def _shown_options(hook: Any, options: Options) -> list[str]:
+    """The storage options that a command line may carry; says which of them can't come along."""
+    shown = options.harmless()
+    if left := [name for name in options if name not in shown]:
+        hook.log.warning(
+            "storage options %s stay here: in cluster deploy mode they would stand on the command line of "
+            "spark-submit, for everybody to read. The driver has to have its own keys: the identity of the "
+            "cluster's machines, spark.hadoop.fs.… in the cluster's settings, or a Hadoop credential store",
+            ", ".join(left),
+        )
+    return [argument("storage-option", f"{name}={value}") for name, value in shown.items()]
 
 
 def _binary() -> str | None:

@@ -3,7 +3,7 @@
 Files in the folder are the only ties, so that whoever sees the folder can follow, and nobody has to:
 
     command.json   what to run, with its environment; from the asker, removed once read
-    settings.json  Spark settings for the command, which removes it; from the asker
+    settings.json  Spark settings and storage options for the command, which removes it; from the asker
     asked          a digest of both, to tell whether the same is asked again
     lock           held while this process lives; inherited from the asker, locked already
     job.log        stdout and stderr

@@ -55,7 +55,9 @@ def hudi_index_lifecycle(
             )
         tasks.append(HudiMaintainIndexesOperator(task_id="maintain", table=table, **job))
         if fresh:
-            connection = {name: job[name] for name in ("hudi_index_conn_id",) if name in job}
+            connection = {
+                name: job[name] for name in ("hudi_index_conn_id", "storage_conn_id") if name in job
+            }
             tasks.append(
                 HudiIndexFreshSensor(
                     task_id="fresh", table=table, max_commits_behind=1, timeout=60, mode="poke", **connection

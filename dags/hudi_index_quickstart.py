@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from datetime import datetime, timezone
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from airflow.sdk import DAG, Param, TaskGroup, task
 
+from airflow_hudi_index.hooks.hudi_index import HudiIndexHook
 from airflow_hudi_index.operators import (
     HudiCompactIndexesOperator,
     HudiCreateIndexOperator,
@@ -21,6 +21,8 @@ from airflow_hudi_index.operators import (
 from airflow_hudi_index.sensors import HudiIndexFreshSensor
 
 HOME = Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser()
+# A folder, or a bucket such as s3a://warehouse.
+TABLES = os.environ.get("HUDI_INDEX_TABLES") or str(HOME)
 WRITER = Path(__file__).parent / "trips" / "write_trips.py"
 
 INDEXES = [
@@ -42,9 +44,13 @@ QUERIES = [
 ]
 
 
-def write_trips(what: str, *tables: str) -> None:
-    """Write as a process of its own: Spark is none of Airflow's business."""
-    subprocess.run([sys.executable, str(WRITER), what, *tables], check=True)
+def write_trips(what: str, folder: str) -> None:
+    """Write both tables in a process of its own: Spark is none of Airflow's business."""
+    tables = [f"{folder}/trips_cow", f"{folder}/trips_mor"]
+    # Keys of a store go by the environment, which nobody else can read; a command line everybody can.
+    options = HudiIndexHook().storage_options_of(tables[0])
+    environment = {**os.environ, **{name.upper(): value for name, value in options.items()}}
+    subprocess.run([sys.executable, str(WRITER), what, *tables], env=environment, check=True)
 
 
 with DAG(
@@ -54,7 +60,7 @@ with DAG(
 ### Indexes on Hudi tables, from nothing to proven
 
 Writes two small tables of taxi trips with plain Hudi on Spark, one copy-on-write and one merge-on-read, in
-`folder`, then for each:
+`folder`, on a disk or on an object store, then for each:
 
 1. **create** five indexes in one job: record, secondary, bitmap, column statistics and a functional one
 2. **change** the table: upserts, deletes and inserts by a writer that knows of no index
@@ -72,9 +78,9 @@ The XCom of each task is its job's report; *validate* has a link to one for peop
     tags=["hudi", "example"],
     params={
         "folder": Param(
-            str(HOME / "hudi_index_quickstart"),
+            f"{TABLES.rstrip('/')}/hudi_index_quickstart",
             type="string",
-            pattern="^/.*quickstart[^/]*$",
+            pattern="^(/|[a-z0-9]+://[^/]+/).*quickstart[^/]*$",
             description="Where the tables are made, anew each time; its name must have 'quickstart' in it",
         )
     },
@@ -83,15 +89,12 @@ The XCom of each task is its job's report; *validate* has a link to one for peop
     @task
     def make_tables(params: dict[str, str] | None = None) -> None:
         """Two tables, each of three commits."""
-        folder = Path((params or {})["folder"])
-        shutil.rmtree(folder, ignore_errors=True)
-        write_trips("make", str(folder / "trips_cow"), str(folder / "trips_mor"))
+        write_trips("make", (params or {})["folder"])
 
     @task
     def change_tables(params: dict[str, str] | None = None) -> None:
         """Upserts, deletes and inserts, two commits each."""
-        folder = Path((params or {})["folder"])
-        write_trips("change", str(folder / "trips_cow"), str(folder / "trips_mor"))
+        write_trips("change", (params or {})["folder"])
 
     made, changed = make_tables(), change_tables()
     for kind in ("cow", "mor"):

@@ -1,6 +1,8 @@
 """`make demo`: the DAG hudi_index_quickstart with real Airflow, and what came of it, in a terminal.
 
 Airflow's home and the tables are in `.demo/`. What Airflow, Spark and Hudi print goes to `.demo/demo.log`.
+With HUDI_INDEX_TABLES=s3a://bucket, and the store's address and keys in the environment (AWS_ENDPOINT_URL,
+AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY), the tables are there.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / ".demo"
-FOLDER = HOME / "hudi_index_quickstart"
+FOLDER = f"{(os.environ.get('HUDI_INDEX_TABLES') or str(HOME)).rstrip('/')}/hudi_index_quickstart"
 LOG = HOME / "demo.log"
 DAG_ID = "hudi_index_quickstart"
 
@@ -42,7 +44,7 @@ def airflow_environment(home: Path = HOME) -> dict[str, str]:
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
         "AIRFLOW__API_AUTH__JWT_SECRET": "only for the demo on this machine " * 2,
         "AIRFLOW_CONN_HUDI_INDEX_DEFAULT": json.dumps(connection),
-        "HUDI_INDEX_TABLE": str(FOLDER / "trips_mor"),
+        "HUDI_INDEX_TABLE": f"{FOLDER}/trips_mor",
     }
 
 
@@ -84,7 +86,7 @@ def newest_reports() -> dict[str, dict[str, Any]]:
 def tell(table: str, reports: Mapping[str, dict[str, Any]]) -> None:
     """What happened to one table."""
     kind = {"trips_cow": "copy on write", "trips_mor": "merge on read"}[table]
-    print(f"\n{table}, {kind}: {FOLDER / table}")
+    print(f"\n{table}, {kind}: {FOLDER}/{table}")
     steps = [(verb, reports[f"{table}.{verb}"]) for verb in ("create", "maintain", "compact", "drop")]
     print_rows(
         "what the jobs did",

@@ -16,7 +16,10 @@ Each part may import what stands below it, never what stands above or beside it:
     table                        a Hudi table as of one instant: file groups, slices, rows
     predicate                    what a query asks: expressions, binding, domains
     gate                         what a text that somebody gives may do: ask the table's rows, nothing else
-    storage | jobs               files under one root, with atomic create and replace | what a job reports
+    storage_check                proof that a storage can hold indexes
+    storage | jobs | storage_arguments
+                                 files under one root, with atomic create and replace | what a job reports |
+                                 storage options on a command line
     arguments | kind_specs       what a caller may give | the kinds of index, a row each
     errors                       what can go wrong, by what the caller can do about it
     credentials | deprecation | log_once

@@ -15,7 +15,16 @@ from urllib.parse import parse_qsl, unquote
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["MASK", "Credentials", "Options", "is_secret", "scrub", "split_uri", "without_credentials"]
+__all__ = [
+    "MASK",
+    "Credentials",
+    "Options",
+    "is_secret",
+    "is_secret_option",
+    "scrub",
+    "split_uri",
+    "without_credentials",
+]
 
 MASK = "***"
 
@@ -31,7 +40,10 @@ _USER_AND_PASSWORD = re.compile(r"://[^/\s@]+:[^/\s@]+@")
 
 _PLAIN_OPTION = re.compile(
     r"region|endpoint|bucket|account_?name|container|allow_?http|style|checksum|timeout|retries|anonymous"
-    r"|skip_signature|use_emulator|unsigned_payload|conditional_put|copy_if_not_exists|request_payer",
+    r"|skip_signature|use_emulator|unsigned_payload|conditional_put|copy_if_not_exists|request_payer"
+    # Which key encrypts what is stored, and files that hold a key: nobody gets in by knowing these.
+    r"|server_side_encryption|kms_key_id|service_account(?:_path)?$|application_credentials$"
+    r"|client_id$|tenant_id$",
     re.IGNORECASE,
 )
 
@@ -44,6 +56,11 @@ _SHORTEST = 4
 def is_secret(name: str, value: str = "") -> bool:
     """Whether a setting or variable of this name holds a secret, or its value is a URI with a password."""
     return _SECRET_NAME.search(name) is not None or _USER_AND_PASSWORD.search(value) is not None
+
+
+def is_secret_option(name: str, value: str = "") -> bool:
+    """Whether a storage option holds a secret; `aws_sse_kms_key_id` does not, much as it looks like it."""
+    return is_secret("" if _PLAIN_OPTION.search(name) else name, value)
 
 
 class Options(Mapping[str, str]):
@@ -77,7 +94,15 @@ class Options(Mapping[str, str]):
 
     def secrets(self) -> tuple[str, ...]:
         """The values of storage options that nobody may see: all but those of names known to be harmless."""
-        return tuple(value for name, value in self.items() if not _PLAIN_OPTION.search(name))
+        return tuple(value for name, value in self.items() if not _is_harmless(name, value))
+
+    def harmless(self) -> dict[str, str]:
+        """The others: those that anybody may read on a command line."""
+        return {name: value for name, value in self.items() if _is_harmless(name, value)}
+
+
+def _is_harmless(name: str, value: str) -> bool:
+    return _PLAIN_OPTION.search(name) is not None and not is_secret("", value)
 
 
 class Credentials:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SETTINGS_VARIABLE",
+    "STORAGE_OPTIONS",
     "Failure",
     "JobReport",
     "align",
@@ -36,6 +37,9 @@ __all__ = [
 
 SETTINGS_VARIABLE = "HUDI_INDEX_SETTINGS"
 """Names a file, for its owner's eyes only, with a job's Spark settings as JSON; the job removes it."""
+
+STORAGE_OPTIONS = "storage_options"
+"""What stands for the storage options among those settings, as an object of its own."""
 
 _is_shown: ContextVar[bool] = ContextVar("progress is shown", default=False)
 _PAUSE = 0.2

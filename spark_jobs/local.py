@@ -3,7 +3,9 @@
 For jobs that no cluster is wanted for: Java is found, and Hudi's bundle is on the class path. The session is
 started when the job first needs it: one that finds nothing to do is over before Spark would be up.
 Everybody on this machine can read what stands behind `--conf`. Settings that nobody should read belong into a
-file, as a JSON object, that the environment variable HUDI_INDEX_SETTINGS names; it is removed once read.
+file, as a JSON object, that the environment variable HUDI_INDEX_SETTINGS names; it is removed once read. Its
+member `storage_options`, an object too, says how to reach the table; JOB.py takes `--storage-options-file`
+instead.
 """
 
 from __future__ import annotations
@@ -39,6 +41,10 @@ if __name__ == "__main__":
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
     asked = parser.parse_args()
     settings = {"spark.log.level": "WARN", **dict(asked.conf), **private_settings()}
-    start_session_by(lambda: local_session("hudi-index", cores=asked.cores, settings=settings))
+    start_session_by(
+        lambda table, options: local_session(
+            cores=asked.cores, settings=settings, table=table, storage_options=options
+        )
+    )
     sys.argv = [asked.job, *asked.arguments]
     runpy.run_path(asked.job, run_name="__main__")

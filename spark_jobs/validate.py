@@ -28,7 +28,7 @@ def validate(table: IndexedTable, asked: argparse.Namespace, spark: SparkSession
         report = native_of(table, spark).validate(request)
     else:
         report = table.validate(request, spark=spark)
-    write_page(report, asked.html)
+    write_page(report, asked.html, asked.storage_options)
     return report
 
 

@@ -2,152 +2,31 @@
 
 from __future__ import annotations
 
-import json
-import math
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from airflow.providers.common.compat.sdk import (
-    AirflowFailException,
-    AirflowNotFoundException,
-    mask_secret,
-)
+from airflow.providers.common.compat.sdk import AirflowFailException, AirflowNotFoundException
 from airflow.sdk import BaseHook
 
+from airflow_hudi_index.connection import LOCAL, RUN_MODES, SPARK_SUBMIT, ConnectionSettings, plain
 from airflow_hudi_index.local_job import LocalJob
-from airflow_hudi_index.masking import (
-    mask_options,
-    mask_places,
-    mask_settings,
-    refuse_early_secrets,
-)
-from airflow_hudi_index.places import Places
+from airflow_hudi_index.masking import mask_settings, refuse_early_secrets
+from airflow_hudi_index.places import is_far
+from airflow_hudi_index.storage_connection import options_of_connection
 from hudi_index.credentials import Options, without_credentials
-from hudi_index.errors import HudiIndexError
+from hudi_index.errors import HudiIndexError, NoSuchTableError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from pathlib import Path
 
-    from airflow.sdk import Connection
-
     from airflow_hudi_index.job_command import JobCommand
     from airflow_hudi_index.submitted_job import SubmittedJob
     from hudi_index import IndexedTable
 
-__all__ = ["LOCAL", "SPARK_SUBMIT", "ConnectionSettings", "HudiIndexHook"]
+__all__ = ["LOCAL", "RUN_MODES", "SPARK_SUBMIT", "ConnectionSettings", "HudiIndexHook"]
 
-LOCAL = "local"
-SPARK_SUBMIT = "spark_submit"
-RUN_MODES = (LOCAL, SPARK_SUBMIT)
-
-
-@dataclass(frozen=True)
-class ConnectionSettings:
-    """What a connection of type `hudi_index` says; without a connection, the defaults.
-
-    Its text shows no value that may be a secret.
-    """
-
-    places: Places = field(default_factory=Places)
-    storage_options: Mapping[str, str] = field(default_factory=Options)
-    run_mode: str = LOCAL
-    spark_conn_id: str = "spark_default"
-    spark_conf: Mapping[str, str] = field(default_factory=Options)
-    cores: int = 2
-
-    @classmethod
-    def of(cls, connection: Connection) -> ConnectionSettings:
-        """Read a connection, and have Airflow mask its secrets.
-
-        Raises:
-            AirflowFailException: for a value that can't be; the message has no part of it but its name.
-        """
-        extra = _Extra(connection)
-        base_path = connection.host or None
-        tables = extra.mapping("tables")
-        options, conf = extra.mapping("storage_options"), extra.mapping("spark_conf")
-        mask_options(options)
-        mask_settings(conf)
-        mask_places([*tables.values(), *([base_path] if base_path else [])])
-        run_mode = extra.text("run_mode") or LOCAL
-        if run_mode not in RUN_MODES:
-            raise extra.wrong("run_mode", f"is none of {', '.join(RUN_MODES)}")
-        return cls(
-            places=Places(base_path, tables, extra.boolean("allow_absolute_paths")),
-            storage_options=Options(options),
-            run_mode=run_mode,
-            spark_conn_id=extra.text("spark_conn_id") or "spark_default",
-            spark_conf=Options(conf),
-            cores=extra.count("cores") or 2,
-        )
-
-    def location_of(self, table: str) -> str:
-        """The place of a table, without credentials: see `Places.place_of`."""
-        return without_credentials(self.places.place_of(table))
-
-
-class _Extra:
-    """A connection's extra, value by value. Errors name the field: what stands in it may be a secret."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._conn_id = connection.conn_id
-        try:
-            # Airflow's own reading takes what is no JSON for nothing.
-            found = json.loads(connection.extra) if connection.extra else {}
-        except json.JSONDecodeError as error:
-            # The error itself keeps the text.
-            at = f"line {error.lineno}, column {error.colno}"
-            raise self.wrong("extra", f"is no JSON, at {at}") from None
-        if not isinstance(found, dict):
-            raise self.wrong("extra", "is no JSON object")
-        mask_secret(found)
-        self._values: dict[str, Any] = found
-
-    def wrong(self, name: str, reason: str) -> AirflowFailException:
-        return AirflowFailException(f"connection {self._conn_id}: {name} {reason}")
-
-    def mapping(self, name: str) -> dict[str, str]:
-        """A JSON object, as one or as its text."""
-        value = self._values.get(name) or {}
-        try:
-            found = json.loads(value) if isinstance(value, str) else value
-        except ValueError:
-            found = None
-        if not isinstance(found, dict):
-            raise self.wrong(name, "is no JSON object")
-        return {str(key): _plain(each) for key, each in found.items()}
-
-    def text(self, name: str) -> str | None:
-        value = self._values.get(name)
-        if value is not None and not isinstance(value, str):
-            raise self.wrong(name, "is no text")
-        return value
-
-    def boolean(self, name: str) -> bool | None:
-        value = self._values.get(name)
-        known = {"true": True, "false": False, "": None, "none": None}
-        if str(value).lower() not in known:
-            raise self.wrong(name, "is neither true nor false")
-        return known[str(value).lower()]
-
-    def count(self, name: str) -> int | None:
-        """A whole number above zero."""
-        value = self._values.get(name)
-        if value is None or value == "":
-            return None
-        try:
-            number = math.nan if isinstance(value, bool) else float(value)
-        except (TypeError, ValueError):
-            number = math.nan
-        if not (number.is_integer() and number >= 1):
-            raise self.wrong(name, "is no whole number of 1 or more")
-        return int(number)
-
-
-def _plain(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+_AWS_KEYS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
 
 
 class HudiIndexHook(BaseHook):
@@ -157,6 +36,8 @@ class HudiIndexHook(BaseHook):
         hudi_index_conn_id: the connection. The default one may be missing: then tables are named by path or
             URI and jobs run on this machine.
         table: a table for `get_conn` and Airflow's Test button.
+        storage_conn_id: the connection to the object store that holds the tables, of type `aws`,
+            `google_cloud_platform`, `wasb` or `adls`; by default the one that the connection names.
     """
 
     conn_name_attr = "hudi_index_conn_id"
@@ -165,11 +46,17 @@ class HudiIndexHook(BaseHook):
     hook_name = "Hudi Index"
 
     def __init__(
-        self, hudi_index_conn_id: str = default_conn_name, *, table: str | None = None, **kwargs: Any
+        self,
+        hudi_index_conn_id: str = default_conn_name,
+        *,
+        table: str | None = None,
+        storage_conn_id: str | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.hudi_index_conn_id = hudi_index_conn_id
         self.table = table
+        self.storage_conn_id = storage_conn_id
 
     @cached_property
     def settings(self) -> ConnectionSettings:
@@ -199,7 +86,25 @@ class HudiIndexHook(BaseHook):
         """A table, without a JVM. Raises NoSuchTableError."""
         from hudi_index import IndexedTable
 
-        return IndexedTable.open(self.settings.places.place_of(table), self.settings.storage_options)
+        place = self.settings.places.place_of(table)
+        return IndexedTable.open(place, self._options_at(place))
+
+    def storage_options_of(self, table: str) -> Options:
+        """How to reach a table, asked anew each time: keys that a role gives are good for an hour.
+
+        Those of the storage connection, and over them the connection's own.
+        """
+        return self._options_at(self.settings.places.place_of(table))
+
+    def _options_at(self, place: str) -> Options:
+        own = self.settings.storage_options
+        conn_id = self.storage_conn_id or self.settings.storage_conn_id
+        if not conn_id or not is_far(place):
+            return Options(own)
+        # A token belongs to its key.
+        mine = _AWS_KEYS if any(name in own for name in _AWS_KEYS) else ()
+        found = options_of_connection(conn_id)
+        return Options({**{name: found[name] for name in found if name not in mine}, **own})
 
     def status(self, table: str) -> dict[str, Any]:
         """State, size and lag of a table's indexes."""
@@ -247,13 +152,14 @@ class HudiIndexHook(BaseHook):
         conf: Mapping[str, str] | None = None,
         cores: int | None = None,
         environment: Mapping[str, str] | None = None,
+        storage_options: Mapping[str, str] | None = None,
     ) -> LocalJob:
         """Start a job in a process of its own on this machine, or join it if it runs there already."""
         job = LocalJob(folder)
         settings = self._spark_settings(conf)
         refuse_early_secrets(settings)
         argv = command.on_this_machine(cores=cores or self.settings.cores)
-        if not job.start(argv, environment or {}, settings):
+        if not job.start(argv, environment or {}, settings, storage_options):
             self.log.info("the job of an earlier try is still running in %s: joining it", folder)
         return job
 
@@ -277,25 +183,43 @@ class HudiIndexHook(BaseHook):
 
     def _spark_settings(self, conf: Mapping[str, str] | None) -> dict[str, str]:
         """The connection's, and over them those of a task."""
-        chosen = {**self.settings.spark_conf, **{name: _plain(value) for name, value in (conf or {}).items()}}
+        chosen = {**self.settings.spark_conf, **{name: plain(value) for name, value in (conf or {}).items()}}
         mask_settings(chosen)
         return chosen
 
     def test_connection(self) -> tuple[bool, str]:
-        """Open the connection's tables; tells their version, lag and indexes."""
+        """Open the connection's tables; tells their version, lag and indexes, and proves far storage."""
         try:
             places = ConnectionSettings.of(self.get_connection(self.hudi_index_conn_id)).places
-            if self.table is not None:
-                tried = [self.table]
-            else:
-                tried = list(places.tables) or (
-                    [without_credentials(places.base_path)] if places.base_path else []
-                )
-            if not tried:
+            base_path = without_credentials(places.base_path) if places.base_path else None
+            tried = [self.table] if self.table is not None else list(places.tables)
+            if not tried and base_path is None:
                 return True, "No table to open: give a base path or a catalog of tables to have one tried."
-            return True, "; ".join(self._describe(place) for place in tried)
+            said = [self._describe(place) for place in tried]
+            if not tried and base_path is not None:
+                said = [self._describe_base(base_path)]
+            return True, "; ".join(said)
         except (HudiIndexError, AirflowFailException, AirflowNotFoundException, OSError) as error:
             return False, str(error)
+
+    def _describe_base(self, base_path: str) -> str:
+        """A base path is a table, or a store that holds some."""
+        try:
+            return self._describe(base_path)
+        except NoSuchTableError:
+            if not is_far(base_path):
+                raise
+        return f"{base_path}: {self._prove(base_path)}no table in itself"
+
+    def _prove(self, table: str) -> str:
+        """Says that indexes can be written, where that is not the business of a mounted disk."""
+        place = self.settings.places.place_of(table)
+        if not is_far(place):
+            return ""
+        from hudi_index.storage_check import check_storage
+
+        check_storage(place, self._options_at(place))
+        return "read, list, create once and delete work; "
 
     def _describe(self, table: str) -> str:
         opened = self.open(table)
@@ -303,6 +227,6 @@ class HudiIndexHook(BaseHook):
         indexes = ", ".join(f"{each.name} ({each.kind}, {each.state})" for each in status.indexes) or "none"
         lag = "in step" if status.is_fresh else f"{status.commits_behind} commits behind"
         return (
-            f"{table}: Hudi table {config.name}, {config.table_type.value}, version {config.version}, "
-            f"indexes {indexes}, {lag}"
+            f"{table}: {self._prove(table)}Hudi table {config.name}, {config.table_type.value}, "
+            f"version {config.version}, indexes {indexes}, {lag}"
         )

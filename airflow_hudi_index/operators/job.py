@@ -22,7 +22,7 @@ from airflow_hudi_index.outcome import JobRefusedError, check_report, summary_of
 from airflow_hudi_index.places import refuse_credentials, refuse_password
 from airflow_hudi_index.settings import report_url, task_folder, task_place
 from airflow_hudi_index.triggers.jobs import LocalJobTrigger
-from hudi_index.errors import UserError
+from hudi_index.errors import HudiIndexError, UserError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,6 +49,8 @@ class HudiIndexJobOperator(BaseOperator):
     Args:
         table: path or URI of the table, or its name in the connection's catalog. (templated)
         hudi_index_conn_id: the connection; the default one need not exist. (templated)
+        storage_conn_id: the connection to the object store that holds the table; by default the one that the
+            connection names. (templated)
         backend: `engine` for this project's indexes, `native` for Hudi's own.
         run_mode: `local`, a Spark session of its own beside the worker, or `spark_submit`; by default what
             the connection says, else `local`.
@@ -73,6 +75,7 @@ class HudiIndexJobOperator(BaseOperator):
     template_fields: Sequence[str] = (
         "table",
         "hudi_index_conn_id",
+        "storage_conn_id",
         "conf",
         "spark_conn_id",
         "packages",
@@ -92,6 +95,7 @@ class HudiIndexJobOperator(BaseOperator):
         *,
         table: str,
         hudi_index_conn_id: str = HudiIndexHook.default_conn_name,
+        storage_conn_id: str | None = None,
         backend: str = "engine",
         run_mode: str | None = None,
         conf: dict[str, str] | None = None,
@@ -124,6 +128,7 @@ class HudiIndexJobOperator(BaseOperator):
         check_number("poll_interval", poll_interval, above=True)
         self.table = table
         self.hudi_index_conn_id = hudi_index_conn_id
+        self.storage_conn_id = storage_conn_id
         self.backend = backend
         self.run_mode = run_mode
         self.conf = conf
@@ -158,7 +163,7 @@ class HudiIndexJobOperator(BaseOperator):
     @cached_property
     def hook(self) -> HudiIndexHook:
         """The hook of the connection."""
-        return HudiIndexHook(self.hudi_index_conn_id)
+        return HudiIndexHook(self.hudi_index_conn_id, storage_conn_id=self.storage_conn_id)
 
     def command(self, location: str) -> JobCommand:
         """The job for a table at a place. Raises UserError for arguments that can't be."""
@@ -188,7 +193,9 @@ class HudiIndexJobOperator(BaseOperator):
         try:
             location = self.hook.location_of(self.table)
             report, command = self.skip_if_current(location), self.command(location)
-        except UserError as error:
+        except HudiIndexError as error:
+            if error.exit_code != UserError.exit_code:
+                raise
             raise JobRefusedError(str(error)) from error
         if report is not None:
             self.log.info("nothing to do: %s", "; ".join(report["notes"]))
@@ -204,7 +211,12 @@ class HudiIndexJobOperator(BaseOperator):
         command = command.with_arguments(argument("report", job.report_file), *self.html_argument(job))
         self.leave_link(context, JobLogLink.key, report_url(place, job.log_file.name))
         self.hook.start_local_job(
-            command, job.folder, conf=self.conf, cores=self.cores, environment=self.env_vars
+            command,
+            job.folder,
+            conf=self.conf,
+            cores=self.cores,
+            environment=self.env_vars,
+            storage_options=self.hook.storage_options_of(self.table),
         )
         self._local = job
         if self.deferrable:
@@ -236,6 +248,7 @@ class HudiIndexJobOperator(BaseOperator):
             spark_conn_id=self.spark_conn_id,
             conf=self.conf,
             env_vars=self.env_vars,
+            storage_options=self.hook.storage_options_of(self.table),
             report_uri="/".join([self.report_folder.rstrip("/"), *place]) + ".json"
             if self.report_folder
             else None,

@@ -27,12 +27,14 @@ class HudiCommitSensor(TableSensor):
         partitions: only commits that wrote into one of these partitions. (templated)
         actions: only these actions, such as `replacecommit`; by default all that change it. (templated)
         hudi_index_conn_id: the connection; the default one need not exist. (templated)
+        storage_conn_id: the connection to the object store that holds the table; by default the one that the
+            connection names. (templated)
         deferrable: wait without a worker.
         poke_interval: seconds between two looks; by default `[hudi_index] poll_interval`.
         kwargs: as of `BaseSensorOperator`.
     """
 
-    template_fields: Sequence[str] = ("table", "after", "partitions", "actions", "hudi_index_conn_id")
+    template_fields: Sequence[str] = (*TableSensor.template_fields, "after", "partitions", "actions")
     found_in_event = "commits"
 
     def __init__(

@@ -27,12 +27,14 @@ class HudiIndexFreshSensor(TableSensor):
         max_commits_behind: so many commits that are not covered are fine.
         max_lag: it is fine if the oldest commit that is not covered is younger than this.
         hudi_index_conn_id: the connection; the default one need not exist. (templated)
+        storage_conn_id: the connection to the object store that holds the table; by default the one that the
+            connection names. (templated)
         deferrable: wait without a worker.
         poke_interval: seconds between two looks; by default `[hudi_index] poll_interval`.
         kwargs: as of `BaseSensorOperator`.
     """
 
-    template_fields: Sequence[str] = ("table", "indexes", "hudi_index_conn_id")
+    template_fields: Sequence[str] = (*TableSensor.template_fields, "indexes")
     found_in_event = "indexes"
 
     def __init__(

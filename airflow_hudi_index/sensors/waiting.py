@@ -14,9 +14,11 @@ from airflow_hudi_index.arguments import check_number
 from airflow_hudi_index.hooks.hudi_index import HudiIndexHook
 from airflow_hudi_index.places import refuse_credentials
 from airflow_hudi_index.settings import poll_interval
-from hudi_index.errors import NoSuchTableError, UserError
+from hudi_index.errors import ConflictError, HudiIndexError, NoSuchTableError, UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from airflow.sdk import Context
     from airflow.triggers.base import BaseTrigger
 
@@ -29,11 +31,14 @@ class TableSensor(BaseSensorOperator):
     Args:
         table: path or URI of the table, or its name in the connection's catalog. (templated)
         hudi_index_conn_id: the connection; the default one need not exist. (templated)
+        storage_conn_id: the connection to the object store that holds the table; by default the one that the
+            connection names. (templated)
         deferrable: wait without a worker.
         poke_interval: seconds between two looks; by default `[hudi_index] poll_interval`.
         kwargs: as of `BaseSensorOperator`.
     """
 
+    template_fields: Sequence[str] = ("table", "hudi_index_conn_id", "storage_conn_id")
     ui_color = "#e6f1f2"
     found_in_event: str
     """What the trigger's event calls that which was waited for."""
@@ -43,6 +48,7 @@ class TableSensor(BaseSensorOperator):
         *,
         table: str,
         hudi_index_conn_id: str = HudiIndexHook.default_conn_name,
+        storage_conn_id: str | None = None,
         deferrable: bool | None = None,
         poke_interval: float | timedelta | None = None,
         **kwargs: Any,
@@ -54,6 +60,7 @@ class TableSensor(BaseSensorOperator):
         super().__init__(poke_interval=poll_interval() if poke_interval is None else poke_interval, **kwargs)
         self.table = table
         self.hudi_index_conn_id = hudi_index_conn_id
+        self.storage_conn_id = storage_conn_id
         if deferrable is None:
             deferrable = conf.getboolean("operators", "default_deferrable", fallback=False)
         self.deferrable = deferrable
@@ -61,7 +68,7 @@ class TableSensor(BaseSensorOperator):
     @cached_property
     def hook(self) -> HudiIndexHook:
         """The hook of the connection."""
-        return HudiIndexHook(self.hudi_index_conn_id)
+        return HudiIndexHook(self.hudi_index_conn_id, storage_conn_id=self.storage_conn_id)
 
     @abstractmethod
     def look(self) -> PokeReturnValue:
@@ -87,8 +94,15 @@ class TableSensor(BaseSensorOperator):
             # Its first commit makes it.
             self.log.info("%s", error)
             return PokeReturnValue(is_done=False)
-        except UserError as error:
-            raise AirflowFailException(str(error)) from error
+        except HudiIndexError as error:
+            # Also what a person has to mend first, as a permission.
+            if error.exit_code == UserError.exit_code:
+                raise AirflowFailException(str(error)) from error
+            if error.exit_code != ConflictError.exit_code:
+                raise
+            # It may pass by itself, as a store that does not answer: the sensor has a timeout.
+            self.log.warning("%s", error)
+            return PokeReturnValue(is_done=False)
 
     def execute(self, context: Context) -> Any:
         """Wait here, or in the triggerer."""
@@ -100,6 +114,7 @@ class TableSensor(BaseSensorOperator):
                 table=self.table,
                 poll_interval=self.poke_interval,
                 hudi_index_conn_id=self.hudi_index_conn_id,
+                storage_conn_id=self.storage_conn_id,
             )
             timeout = timedelta(seconds=self.timeout)
             self.defer(trigger=trigger, method_name="execute_complete", timeout=timeout)

@@ -39,6 +39,8 @@ class HudiCommitTrigger(BaseEventTrigger):
         poll_interval: seconds between two looks.
         hudi_index_conn_id: the connection, which is looked up where the trigger runs: what a trigger is given
             is stored, and no place for secrets.
+        storage_conn_id: the connection to the object store, looked up there too; by default the one that the
+            connection names.
         once: end with the first event, for a sensor.
     """
 
@@ -51,6 +53,7 @@ class HudiCommitTrigger(BaseEventTrigger):
         actions: list[str] | None = None,
         poll_interval: float = 5.0,
         hudi_index_conn_id: str = HudiIndexHook.default_conn_name,
+        storage_conn_id: str | None = None,
         once: bool = False,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -62,12 +65,13 @@ class HudiCommitTrigger(BaseEventTrigger):
         self.actions = actions
         self.poll_interval = poll_interval
         self.hudi_index_conn_id = hudi_index_conn_id
+        self.storage_conn_id = storage_conn_id
         self.once = once
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Its class and arguments, as Airflow stores them."""
-        names = ("table", "after", "partitions", "actions", "poll_interval", "hudi_index_conn_id", "once")
-        return serialized(self, *names)
+        where = ("table", "hudi_index_conn_id", "storage_conn_id")
+        return serialized(self, *where, "after", "partitions", "actions", "poll_interval", "once")
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Look, tell, remember, pause."""
@@ -106,7 +110,7 @@ class HudiCommitTrigger(BaseEventTrigger):
 
     def _look(self) -> list[dict[str, str]]:
         # Anew each time: a connection may be mended meanwhile.
-        return HudiIndexHook(self.hudi_index_conn_id).commits_after(
+        return HudiIndexHook(self.hudi_index_conn_id, storage_conn_id=self.storage_conn_id).commits_after(
             self.table, self.after, partitions=self.partitions, actions=self.actions
         )
 

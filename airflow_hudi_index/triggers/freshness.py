@@ -28,6 +28,8 @@ class HudiIndexFreshTrigger(BaseTrigger):
         poll_interval: seconds between two looks.
         hudi_index_conn_id: the connection, which is looked up where the trigger runs: what a trigger is given
             is stored, and no place for secrets.
+        storage_conn_id: the connection to the object store, looked up there too; by default the one that the
+            connection names.
     """
 
     def __init__(
@@ -37,6 +39,7 @@ class HudiIndexFreshTrigger(BaseTrigger):
         limits: dict[str, Any],
         poll_interval: float = 5.0,
         hudi_index_conn_id: str = HudiIndexHook.default_conn_name,
+        storage_conn_id: str | None = None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         refuse_credentials(table)
@@ -45,10 +48,11 @@ class HudiIndexFreshTrigger(BaseTrigger):
         self.limits = limits
         self.poll_interval = poll_interval
         self.hudi_index_conn_id = hudi_index_conn_id
+        self.storage_conn_id = storage_conn_id
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Its class and arguments, as Airflow stores them."""
-        return serialized(self, "table", "limits", "poll_interval", "hudi_index_conn_id")
+        return serialized(self, "table", "limits", "poll_interval", "hudi_index_conn_id", "storage_conn_id")
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Look and pause until it is so."""
@@ -68,4 +72,4 @@ class HudiIndexFreshTrigger(BaseTrigger):
             await asyncio.sleep(pause)
 
     def _look(self) -> dict[str, Any]:
-        return HudiIndexHook(self.hudi_index_conn_id).status(self.table)
+        return HudiIndexHook(self.hudi_index_conn_id, storage_conn_id=self.storage_conn_id).status(self.table)

@@ -86,7 +86,9 @@ def write(
 
 
 def make(spark: SparkSession, path: str, table_type: str) -> None:
-    """Three days, a commit each."""
+    """Three days, a commit each, in place of whatever table is there."""
+    place = spark._jvm.org.apache.hadoop.fs.Path(path)
+    place.getFileSystem(spark._jsc.hadoopConfiguration()).delete(place, True)  # noqa: FBT003  with all in it
     for day in range(3):
         write(spark, path, table_type, "bulk_insert", trips_of_day(day))
 
@@ -104,9 +106,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=("make", "change"))
-    parser.add_argument("table", nargs="+", help="path; its type is how it ends, _cow or _mor")
+    parser.add_argument("table", nargs="+", help="path or URI; its type is how it ends, _cow or _mor")
     asked = parser.parse_args(arguments)
-    spark = local_session("trips", settings={**SHORT_RUN, "spark.log.level": "ERROR"})
+    # How to reach a store is in the environment: AWS_ENDPOINT_URL, AWS_SECRET_ACCESS_KEY and their like.
+    settings = {**SHORT_RUN, "spark.log.level": "ERROR"}
+    spark = local_session("trips", settings=settings, table=asked.table[0])
     try:
         for path in asked.table:
             (make if asked.what == "make" else change)(spark, path, path.rpartition("_")[2])

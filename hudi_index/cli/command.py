@@ -30,6 +30,7 @@ from hudi_index.lifecycle.native_status import native_status
 from hudi_index.planner import ScanPlan
 from hudi_index.scan import ScanReport
 from hudi_index.storage import write_to
+from hudi_index.storage_arguments import add_storage_arguments, storage_options_of
 from hudi_index.validation.arguments import add_validation_arguments, request_of, write_page
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     show_logs(verbose=asked.verbose, debug=asked.debug)
     try:
         with progress_shown():
-            answer = asked.run(IndexedTable.open(asked.table), asked)
+            answer = asked.run(IndexedTable.open(asked.table, storage_options_of(asked)), asked)
         if answer is not None:
             print(_as_json(answer) if asked.json else _as_text(answer))
         sys.stdout.flush()
@@ -129,6 +130,7 @@ def _parser() -> argparse.ArgumentParser:
         each.add_argument(
             "--in-process", action="store_true", help="run without Spark, in memory: for small tables"
         )
+        add_storage_arguments(each)
         each.set_defaults(run=run)
         return each
 
@@ -176,7 +178,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _create(table: IndexedTable, asked: argparse.Namespace) -> object:
-    return table.create_all(asked.statements, spark=_session(asked))
+    return table.create_all(asked.statements, spark=_session(table, asked))
 
 
 def _add_native(verbs: _Verbs, verb: _Verb) -> None:
@@ -221,36 +223,35 @@ def _native_indexes(table: IndexedTable, asked: argparse.Namespace) -> NativeInd
         raise UserError("Hudi's own indexes need Spark: without --in-process")
     # Only here: most verbs need no Spark.
     from hudi_index.spark.native import NativeIndexes
-    from hudi_index.spark.runtime.session import local_session
 
-    return NativeIndexes(local_session(settings=_QUIET), table.storage)
+    return NativeIndexes(_start(table), table.storage)
 
 
 def _validate(table: IndexedTable, asked: argparse.Namespace) -> object:
     if asked.backend == "native":
         report = _native_indexes(table, asked).validate(request_of(asked))
     else:
-        report = table.validate(request_of(asked), spark=_session(asked))
-    write_page(report, asked.html)
+        report = table.validate(request_of(asked), spark=_session(table, asked))
+    write_page(report, asked.html, table.storage.options)
     if asked.report:
-        write_to(asked.report, report.to_json())
+        write_to(asked.report, report.to_json(), table.storage.options)
     return report
 
 
 def _sql(table: IndexedTable, asked: argparse.Namespace) -> object:
-    return table.sql(asked.statement, spark=_session(asked))
+    return table.sql(asked.statement, spark=_session(table, asked))
 
 
 def _maintain(table: IndexedTable, asked: argparse.Namespace) -> object:
-    return table.maintain(spark=_session(asked))
+    return table.maintain(spark=_session(table, asked))
 
 
 def _compact(table: IndexedTable, asked: argparse.Namespace) -> object:
-    return table.compact(partitions=asked.partition, force=asked.force, spark=_session(asked))
+    return table.compact(partitions=asked.partition, force=asked.force, spark=_session(table, asked))
 
 
 def _repair(table: IndexedTable, asked: argparse.Namespace) -> object:
-    return table.repair(check=asked.dry_run, spark=None if asked.dry_run else _late_session(asked))
+    return table.repair(check=asked.dry_run, spark=None if asked.dry_run else _late_session(table, asked))
 
 
 def _explain(table: IndexedTable, asked: argparse.Namespace) -> object:
@@ -283,23 +284,27 @@ def _drop(table: IndexedTable, asked: argparse.Namespace) -> object:
     return table.drop(asked.name, if_exists=asked.if_exists)
 
 
-def _late_session(asked: argparse.Namespace) -> Session | None:
+def _late_session(table: IndexedTable, asked: argparse.Namespace) -> Session | None:
     """A session that starts when something needs it: a repair may find nothing, or little, to do."""
     if asked.in_process:
         return None
-    from hudi_index.spark.runtime.session import LateSession, local_session
+    from hudi_index.spark.runtime.session import LateSession
 
     # It is whatever session it starts.
-    return cast("Session", LateSession(lambda: local_session(settings=_QUIET)))
+    return cast("Session", LateSession(lambda: _start(table)))
 
 
-def _session(asked: argparse.Namespace) -> Session | None:
-    if asked.in_process:
-        return None
+def _session(table: IndexedTable, asked: argparse.Namespace) -> Session | None:
+    return None if asked.in_process else _start(table)
+
+
+def _start(table: IndexedTable) -> Any:
+    """A session that reaches the table."""
     # Only here: most verbs need no Spark.
     from hudi_index.spark.runtime.session import local_session
 
-    return local_session(settings=_QUIET)
+    storage = table.storage
+    return local_session(settings=_QUIET, table=storage.uri, storage_options=storage.options)
 
 
 def _as_json(answer: object) -> str:

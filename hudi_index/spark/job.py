@@ -22,14 +22,22 @@ from pyspark.sql import SparkSession
 from hudi_index.credentials import Options, is_secret, scrub, split_uri
 from hudi_index.engine import IndexedTable
 from hudi_index.errors import UserError
-from hudi_index.jobs import SETTINGS_VARIABLE, Failure, JobReport, progress_shown, show_logs
+from hudi_index.jobs import (
+    SETTINGS_VARIABLE,
+    STORAGE_OPTIONS,
+    Failure,
+    JobReport,
+    progress_shown,
+    show_logs,
+)
 from hudi_index.spark.native import NativeIndexes
-from hudi_index.spark.runtime.session import DAEMON, DAEMON_SETTING, LateSession, spare_workers
+from hudi_index.spark.runtime.session import DAEMON, DAEMON_SETTING, LateSession, spare_workers, tell_hadoop
+from hudi_index.spark.runtime.stores import REDACTION, access_settings, unsaid
 from hudi_index.storage import write_to
+from hudi_index.storage_arguments import add_storage_arguments, storage_options_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
 __all__ = [
     "Report",
     "check_report",
@@ -40,8 +48,9 @@ __all__ = [
     "start_session_by",
 ]
 
-_started_by: list[Callable[[], SparkSession]] = []
-_private: list[Options] = []
+_started_by: list[Callable[[str, Options], SparkSession]] = []
+_private: list[tuple[Options, Options]] = []
+"""Spark settings and storage options, once they were read."""
 
 
 class Report(Protocol):
@@ -70,6 +79,7 @@ def job_parser(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument(
         "--debug", action="store_true", help="tell what is decided, and where an error came from"
     )
+    add_storage_arguments(parser)
     return parser
 
 
@@ -83,12 +93,18 @@ def private_settings() -> Options:
 
     The file is gone once it was read.
     """
+    return _read_private()[0]
+
+
+def _read_private() -> tuple[Options, Options]:
     if not _private:
         place = os.environ.pop(SETTINGS_VARIABLE, None)
         file = Path(place) if place else None
         try:
-            _private.append(Options(json.loads(file.read_text(encoding="utf-8")) if file else {}))
-        except (OSError, ValueError) as error:
+            found = json.loads(file.read_text(encoding="utf-8")) if file else {}
+            options = Options(found.pop(STORAGE_OPTIONS, {}))
+            _private.append((Options(found), options))
+        except (OSError, ValueError, AttributeError) as error:
             # The text of the file stays out of the error, and out of what is printed with it.
             reason = type(error).__name__
             raise UserError(f"the settings in {place} can't be read: {reason}") from None
@@ -98,8 +114,10 @@ def private_settings() -> Options:
     return _private[0]
 
 
-def start_session_by(start: Callable[[], SparkSession]) -> None:
+def start_session_by(start: Callable[[str, Options], SparkSession]) -> None:
     """Have the job of this process start its own session, and only if it needs one.
+
+    `start` is given the table's place and its storage options.
 
     Not for clusters: YARN takes a driver that ends without a session for a failed one.
     """
@@ -113,6 +131,7 @@ def run_job(
 ) -> int:
     """Run one job on a session, by default the one that spark-submit configures; returns the exit code."""
     asked = parser.parse_args(arguments)
+    asked.storage_options = Options()
     if asked.debug:
         show_logs(debug=True)
     try:
@@ -121,7 +140,7 @@ def run_job(
         report, code = _failure(error, asked)
     if asked.report:
         try:
-            write_to(asked.report, report)
+            write_to(asked.report, report, asked.storage_options)
         except Exception as error:  # noqa: BLE001
             # A job that was done stays done, but somebody waits for a report that is not there.
             failed, code_of_failure = _failure(error, asked)
@@ -134,34 +153,48 @@ def run_job(
 def _run(
     run: Callable[[IndexedTable, argparse.Namespace, SparkSession], Report], asked: argparse.Namespace
 ) -> tuple[str, int]:
-    private_settings()
-    late = cast("SparkSession", LateSession(_started_by[-1])) if _started_by else None
-    spark = late or _session_of_submit()
+    settings, options = _read_private()
+    asked.storage_options = Options({**options, **storage_options_of(asked)})
+    spark = _session_for(asked, settings)
     try:
         with progress_shown():
-            found = run(IndexedTable.open(asked.table), asked, spark)
+            found = run(IndexedTable.open(asked.table, asked.storage_options), asked, spark)
         return _line({**found.as_dict(), "exit_code": found.exit_code}), found.exit_code
     finally:
         spark.stop()
 
 
-def _session_of_submit() -> SparkSession:
+def _session_for(asked: argparse.Namespace, settings: Options) -> SparkSession:
+    if not _started_by:
+        return _session_of_submit(asked, settings)
+    # It is whatever session it starts.
+    return cast("SparkSession", LateSession(lambda: _started_by[-1](asked.table, asked.storage_options)))
+
+
+def _session_of_submit(asked: argparse.Namespace, private: Options) -> SparkSession:
     SparkContext._ensure_initialized()
     settings, builder = SparkConf(), SparkSession.builder
     # On a cluster the package may come with the job, too late for the daemon: see there.
     if str(settings.get("spark.master", "")).startswith("local") and not settings.contains(DAEMON_SETTING):
         builder = builder.config(DAEMON_SETTING, DAEMON)
-    builder = builder.config(map=dict(private_settings()))
-    return spare_workers(builder.getOrCreate())
+    # Its connectors are the cluster's, and so is what a cluster says of its stores.
+    said = {*private, *(name for name, _ in settings.getAll())}
+    derived = unsaid(access_settings(asked.table, asked.storage_options), said)
+    builder = builder.config(map={**_redaction(settings), **derived, **private})
+    return tell_hadoop(spare_workers(builder.getOrCreate()), derived)
+
+
+def _redaction(settings: SparkConf) -> dict[str, str]:
+    return {name: value for name, value in REDACTION.items() if not settings.contains(name)}
 
 
 def _failure(error: Exception, asked: argparse.Namespace) -> tuple[str, int]:
     place, credentials = split_uri(asked.table)
-    settings = _private[0] if _private else Options()
+    settings = _private[0][0] if _private else Options()
     secrets = [value for name, value in settings.items() if is_secret(name, value)]
 
     def shown(text: str) -> str:
-        return scrub(text, (*credentials.secrets(), *secrets))
+        return scrub(text, (*credentials.secrets(), *secrets, *asked.storage_options.secrets()))
 
     failure = Failure.of(error)
     if asked.debug or not failure.is_expected:

@@ -156,7 +156,7 @@ class NativeIndexes:
         if not before.exists:
             report.notes.append("the table has no metadata table")
             return report
-        path = self.storage.child(METADATA).uri
+        path = self.storage.child(METADATA).location
         with report.phase("compact"):
             self._run(
                 f"CALL run_compaction(op => 'scheduleandexecute', path => {_text(path)}, "
@@ -182,7 +182,7 @@ class NativeIndexes:
     def _table(self) -> Iterator[str]:
         """A name for the table in the session's catalog, for a while. Dropping it leaves the files."""
         name = quote_name(f"hudi_index_{uuid.uuid4().hex}")
-        self.spark.sql(f"CREATE TABLE {name} USING hudi LOCATION {_text(self.storage.uri)}")
+        self.spark.sql(f"CREATE TABLE {name} USING hudi LOCATION {_text(self.storage.location)}")
         try:
             yield name
         finally:
@@ -311,7 +311,7 @@ class _SkippingLook:
         return frozenset(each.identity for each in Snapshot.load(self._storage).slices)
 
     def _frame(self, settings: Mapping[str, str]) -> DataFrame:
-        return self._spark.read.format("hudi").options(**settings).load(self._storage.uri)
+        return self._spark.read.format("hudi").options(**settings).load(self._storage.location)
 
     def _files(self, query: Query, settings: Mapping[str, str]) -> int | None:
         """How many files Spark plans to read; None if it does not say."""

@@ -10,6 +10,7 @@ from hudi_index.validation.validate import Request
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
 
     from hudi_index.validation.report import ValidationReport
 
@@ -57,7 +58,9 @@ def request_of(asked: argparse.Namespace, *, time_zone: str = "UTC") -> Request:
     )
 
 
-def write_page(report: ValidationReport, target: str | None) -> None:
-    """Write the report as a page, if a target is given."""
+def write_page(
+    report: ValidationReport, target: str | None, options: Mapping[str, str] | None = None
+) -> None:
+    """Write the report as a page, if a target is given; with the table's storage options."""
     if target:
-        write_to(target, page_of(report))
+        write_to(target, page_of(report), options)

@@ -6,12 +6,14 @@ import json
 import os
 import re
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import yaml  # type: ignore[import-untyped]  # comes with Airflow, untyped
 
 from airflow_hudi_index.get_provider_info import get_provider_info
 from airflow_hudi_index.hooks.hudi_index import RUN_MODES
+from airflow_hudi_index.storage_connection import TYPES
 from tests.support.airflow import WITH_AIRFLOW
 from tests.support.airflow_home import ROOT
 
@@ -75,9 +77,11 @@ def test_settings_are_airflows_and_ours(compose: dict[str, Any]) -> None:
             section, option = (part.lower() for part in match.groups())
             assert option in known[section]["options"], name
         else:
-            assert re.fullmatch(r"AIRFLOW_CONN_[A-Z_]+|HUDI_INDEX_TABLE", name), name
-    dags = (ROOT / "dags" / "hudi_index_maintenance.py").read_text(encoding="utf-8")
-    assert '"HUDI_INDEX_TABLE"' in dags
+            assert re.fullmatch(r"AIRFLOW_CONN_[A-Z_]+|HUDI_INDEX_TABLES?", name), name
+    for dag, name in (("maintenance", "HUDI_INDEX_TABLE"), ("quickstart", "HUDI_INDEX_TABLES")):
+        text = (ROOT / "dags" / f"hudi_index_{dag}.py").read_text(encoding="utf-8")
+        assert f'"{name}"' in text
+    assert environment["HUDI_INDEX_TABLE"].startswith(environment["HUDI_INDEX_TABLES"])
 
 
 def test_connections_are_of_known_types(compose: dict[str, Any]) -> None:
@@ -87,6 +91,14 @@ def test_connections_are_of_known_types(compose: dict[str, Any]) -> None:
     assert connection["conn_type"] == form["connection-type"]
     assert set(connection["extra"]) <= set(form["conn-fields"])
     assert any(mode in connection["extra"]["run_mode"] for mode in RUN_MODES)
+    assert connection["host"] == environment["HUDI_INDEX_TABLES"]
+    store = json.loads(environment[f"AIRFLOW_CONN_{connection['extra']['storage_conn_id'].upper()}"])
+    assert store["conn_type"] in TYPES
+    address = urlsplit(store["extra"]["endpoint_url"])
+    assert str(address.port) in [
+        port.rpartition(":")[2] for port in compose["services"][address.hostname]["ports"]
+    ]
+    assert store["login"] == compose["services"][address.hostname]["environment"]["MINIO_ROOT_USER"]
     spark = json.loads(environment["AIRFLOW_CONN_SPARK_DEFAULT"])
     host = spark["host"].removeprefix("spark://").partition(":")[0]
     assert compose["services"][host]["hostname"] == host

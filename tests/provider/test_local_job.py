@@ -93,6 +93,18 @@ def test_other_settings_are_another_job(tmp_path: Path) -> None:
     assert job.wait(60) is not None
 
 
+def test_other_keys_to_the_store_are_the_same_job(tmp_path: Path) -> None:
+    job = LocalJob(tmp_path / "job")
+    command = sleeper(tmp_path / "pids")
+    options = {"aws_region": "eu", "aws_session_token": "of this hour"}
+    assert job.start(command, {}, {}, options)
+    wait_for(tmp_path / "pids")
+    assert not job.start(command, {}, {}, {**options, "aws_session_token": "of the next"})
+    assert job.start(command, {}, {}, {**options, "aws_region": "us"})
+    job.cancel()
+    assert job.wait(60) is not None
+
+
 def test_shell_characters_mean_nothing(tmp_path: Path) -> None:
     job = LocalJob(tmp_path / "job")
     hostile = f"$(touch {tmp_path}/x); `touch {tmp_path}/x` | > {tmp_path}/x"

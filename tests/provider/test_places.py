@@ -85,7 +85,9 @@ def test_what_is_no_text_is_refused(value: Any) -> None:
         "s3://b/wh/%2e%2e/x",
         "s3://b/wh2/t",
         "s3://c/wh/t",
-        "s3a://b/wh/t",
+        "s3a://b/wh2/t",
+        "s3a://b/wh/../x",
+        "gs://b/wh/t",
         "/b/wh/t",
         "../x",
         "s3://b/wh//t",
@@ -99,6 +101,11 @@ def test_base_paths_that_are_uris_hold_too(table: str) -> None:
 def test_what_is_below_is_given_out() -> None:
     assert Places("s3://b/wh/").place_of("a/t") == "s3://b/wh/a/t"
     assert Places("s3://b/wh").place_of("s3://b/wh/t") == "s3://b/wh/t"
+    # One store by all its names; each place as it was said, since Spark may know one of them only.
+    assert Places("s3://b/wh").place_of("s3a://b/wh/t") == "s3a://b/wh/t"
+    assert Places("s3a://b/wh/").place_of("s3n://b/wh") == "s3n://b/wh"
+    assert Places("s3a://b/wh").place_of("t") == "s3a://b/wh/t"
+    assert Places(None, {"t": "s3://b/t"}, allow_absolute_paths=False).place_of("s3a://b/t") == "s3://b/t"
     assert Places("/data/wh").place_of("file:///data/wh/t") == "file:///data/wh/t"
     assert Places("file:///data/wh").place_of("/data/wh/t") == "/data/wh/t"
     assert Places("/").place_of("/any/t") == "/any/t"

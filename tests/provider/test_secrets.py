@@ -9,12 +9,7 @@ import asyncio
 import hashlib
 import json
 import logging
-import re
-import sqlite3
-import stat
-import threading
 import traceback
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,14 +28,13 @@ from hudi_index.errors import UserError
 from hudi_index.spark.runtime.session import SHORT_RUN
 from tests.support.airflow import WITH_AIRFLOW, dags_of, run_dag
 from tests.support.airflow_home import FEW_TASKS, HOME, ROOT
+from tests.support.canaries import MARK, Watch, database_texts, found_in, left_over
 from tests.support.tables import fabricated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 pytestmark = WITH_AIRFLOW
-
-MARK = "c4n4ry"
 
 
 def canary(place: str) -> str:
@@ -76,15 +70,6 @@ VARIABLES = {
 ASKED_FOR = "spark.hadoop.fs.s3a.secret.key"
 
 
-def found_in(text: str | bytes) -> list[str]:
-    """The canaries in a text, each with what stands around it."""
-    content = text.encode() if isinstance(text, str) else text
-    return [
-        content[max(0, at.start() - 60) : at.end() + 40].decode(errors="replace")
-        for at in re.finditer(MARK.encode(), content, re.IGNORECASE)
-    ]
-
-
 def texts_of(error: BaseException) -> str:
     shown = [str(error), repr(error), str(vars(error)), "".join(traceback.format_exception(error))]
     return "\n".join(shown)
@@ -98,9 +83,6 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> Any:
         return HudiIndexHook(conn_id)
 
     return make
-
-
-STARTED = ("local.py", "probe.py", "SparkSubmit", "hudi_index.spark.daemon")
 
 
 @pytest.fixture
@@ -122,47 +104,6 @@ def logged(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], str]]:
     structlog.configure(**before)
 
 
-class Watch:
-    """Looks at the command lines of all processes, again and again."""
-
-    def __init__(self) -> None:
-        self.found: set[str] = set()
-        self.seen: set[str] = set()
-        self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
-
-    def __enter__(self) -> Watch:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._is_over.set()
-        self._thread.join()
-
-    def _look(self) -> None:
-        while not self._is_over.wait(0.1):
-            for file in Path("/proc").glob("[0-9]*/cmdline"):
-                try:
-                    line = file.read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                except OSError:
-                    continue
-                self.seen.update(each for each in STARTED if each in line)
-                self.found.update(found_in(line))
-
-
-def left_over(*folders: Path) -> list[str]:
-    """Files that hold a canary, and private ones that others can read."""
-    found = []
-    for folder in folders:
-        for file in folder.rglob("*"):
-            if not file.is_file() or file.is_symlink():
-                continue
-            found += [f"{file}: {each}" for each in found_in(file.read_bytes())]
-            if file.name in ("asked", "command.json", "settings.json"):
-                found += [str(file)] if stat.S_IMODE(file.stat().st_mode) != 0o600 else []
-    return found
-
-
 PROBE = '''
 """A job that uses a secret and then fails with it in its error."""
 import hashlib, os, sys, time
@@ -174,16 +115,25 @@ def probe(table, asked, spark):
     variable = os.environ["AWS_SECRET_ACCESS_KEY"]
     # Workers of Python, for as long as a look takes.
     spark.sparkContext.parallelize([1], 1).map(lambda x: time.sleep(0.5)).count()
-    digest = hashlib.sha256(f"{value} {variable}".encode()).hexdigest()
+    option = table.storage.options["aws_secret_access_key"]
+    # It goes along inside the task.
+    storage = table.storage
+    there = spark.sparkContext.parallelize([1], 1).map(lambda x: storage.options["aws_secret_access_key"])
+    assert there.collect() == [option]
+    digest = hashlib.sha256(f"{value} {variable} {option}".encode()).hexdigest()
     Path(asked.out).write_text(digest)
-    raise RuntimeError(f"the store refused {value}")
+    raise RuntimeError(f"the store refused {value} and {option}")
 
 if __name__ == "__main__":
     parser = job_parser(None)
     parser.add_argument("--out")
     sys.exit(run_job(parser, probe))
 '''
-EXPECTED = hashlib.sha256(f"{SETTINGS[ASKED_FOR]} {VARIABLES['AWS_SECRET_ACCESS_KEY']}".encode()).hexdigest()
+EXPECTED = hashlib.sha256(
+    " ".join(
+        [SETTINGS[ASKED_FOR], VARIABLES["AWS_SECRET_ACCESS_KEY"], OPTIONS["aws_secret_access_key"]]
+    ).encode()
+).hexdigest()
 
 
 @pytest.fixture
@@ -215,11 +165,16 @@ def test_local_job_gets_its_secrets_and_nobody_else_does(
 ) -> None:
     hook = connect(extra={"spark_conf": {**SHORT_RUN, **FEW_TASKS, **SETTINGS}, "storage_options": OPTIONS})
     with Watch() as watch:
-        job = hook.start_local_job(probe, tmp_path / "job", environment=VARIABLES)
+        job = hook.start_local_job(
+            probe,
+            tmp_path / "job",
+            environment=VARIABLES,
+            storage_options=hook.storage_options_of(str(tmp_path / "t")),
+        )
         lines = list(job.lines())
     assert (tmp_path / "digest").read_text() == EXPECTED
     assert job.exit_code() == 1
-    assert any("the store refused ***" in line for line in lines)
+    assert any("the store refused *** and ***" in line for line in lines)
     assert {"local.py", "SparkSubmit", "hudi_index.spark.daemon"} <= watch.seen
     assert watch.found == set()
     assert found_in("\n".join(lines)) == []
@@ -243,7 +198,9 @@ def test_submitted_job_gets_its_secrets_and_nobody_else_does(
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     monkeypatch.setenv("AIRFLOW_CONN_HERE", json.dumps({"conn_type": "spark", "host": "local[1]"}))
     hook = connect(extra={"spark_conf": {**FEW_TASKS, "spark.driver.host": "127.0.0.1"}})
-    job = hook.spark_job(probe, spark_conn_id="here", conf=SETTINGS, env_vars=VARIABLES)
+    job = hook.spark_job(
+        probe, spark_conn_id="here", conf=SETTINGS, env_vars=VARIABLES, storage_options=OPTIONS
+    )
     printed: list[str] = []
     follow = job.hook._process_spark_submit_log
     job.hook._process_spark_submit_log = lambda lines: follow(printed.append(line) or line for line in lines)
@@ -251,7 +208,7 @@ def test_submitted_job_gets_its_secrets_and_nobody_else_does(
         report, _ = job.run(on_ui=printed.append)
     assert (tmp_path / "digest").read_text() == EXPECTED, "".join(printed)
     assert report is not None
-    assert "the store refused ***;" in report["error"]
+    assert "the store refused *** and ***;" in report["error"]
     assert {"SparkSubmit", "probe.py"} <= watch.seen
     assert watch.found == set()
     assert found_in("".join(printed) + json.dumps(report) + repr(job.__dict__)) == []
@@ -279,6 +236,21 @@ def test_secrets_that_would_be_seen_are_refused(connect: Any, monkeypatch: pytes
         assert found_in(texts_of(raised.value)) == []
     with pytest.raises(AirflowFailException, match="ivySettings"):
         hook.start_local_job(command, Path("/nowhere"), conf=early)
+
+
+def test_driver_in_a_cluster_gets_the_options_that_anybody_may_read(
+    connect: Any, monkeypatch: pytest.MonkeyPatch, logged: Callable[[], str]
+) -> None:
+    far = {"conn_type": "spark", "host": "yarn", "extra": {"deploy-mode": "cluster"}}
+    monkeypatch.setenv("AIRFLOW_CONN_FAR", json.dumps(far))
+    command = JobCommand("maintain", "maintain.py", ("--table=s3a://b/t",))
+    options = {"aws_region": "eu", "aws_endpoint": "https://store", **OPTIONS}
+    job = connect().spark_job(command, spark_conn_id="far", report_uri="/r", storage_options=options)
+    argv = job.hook._build_spark_submit_command(command.application)
+    assert argv[-2:] == ["--storage-option=aws_region=eu", "--storage-option=aws_endpoint=https://store"]
+    assert not job.settings
+    assert "storage options aws_access_key_id, aws_secret_access_key" in logged()
+    assert found_in(" ".join(argv) + logged()) == []
 
 
 def test_variables_for_yarn_stay_off_the_command_line(connect: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -405,16 +377,6 @@ def secretive(connect: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     for number, (name, value) in enumerate([*SETTINGS.items(), *VARIABLES.items()]):
         monkeypatch.setenv(f"HELD_{number}", json.dumps([name, value]))
     return dags_of(ROOT / "tests" / "provider" / "dags")["secretive"]
-
-
-def database_texts() -> Iterator[tuple[str, str]]:
-    """All that Airflow has stored, by table and column, but for what it was told in so many words."""
-    with closing(sqlite3.connect(HOME / "airflow.db")) as database:
-        names = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        for table in names:
-            for row in database.execute(f'SELECT * FROM "{table}"'):
-                for value in row:
-                    yield table, value if isinstance(value, str) else str(value)
 
 
 def test_nothing_of_a_run_is_stored_with_secrets(

@@ -157,7 +157,7 @@ def _frame(spark: SparkSession, job: Description, file_slice: FileSlice) -> Data
     if job.reader.shape.schema.has_internal_schema:
         reader = reader.option("hoodie.schema.on.read.enable", "true")
     try:
-        return reader.load(job.reader.storage.uri)
+        return reader.load(job.reader.storage.location)
     except PySparkException as error:
         if error.getErrorClass() != "DATA_SOURCE_NOT_FOUND" and "DATA_SOURCE_NOT_FOUND" not in str(error):
             raise

@@ -127,7 +127,7 @@ class Readings:
         """
         self._spark, self._storage = spark, storage
         settings = {**_FIXED, "hoodie.metadata.enable": "false"}
-        self.full = spark.read.format("hudi").options(**settings).load(storage.uri)
+        self.full = spark.read.format("hudi").options(**settings).load(storage.location)
         """All rows."""
         self._relation = relation_of(self.full, storage)
         self._snapshot = None if self._relation is None else Snapshot.load(storage)

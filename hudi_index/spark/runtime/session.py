@@ -12,6 +12,13 @@ from pyspark.sql import SparkSession
 from hudi_index.credentials import is_secret
 from hudi_index.spark.runtime.certificates import trust_options
 from hudi_index.spark.runtime.java import ensure_java
+from hudi_index.spark.runtime.stores import (
+    PACKAGES,
+    REDACTION,
+    merged_packages,
+    storage_settings,
+    unsaid,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,6 +31,7 @@ __all__ = [
     "LateSession",
     "local_session",
     "spare_workers",
+    "tell_hadoop",
 ]
 
 HUDI_BUNDLE = "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0"
@@ -40,8 +48,10 @@ _JVM_OPTIONS = "spark.driver.extraJavaOptions"
 SHORT_RUN = {_JVM_OPTIONS: f"{_NO_ATTACH} -XX:TieredStopAtLevel=1"}
 """Settings for a session of a minute or two: compile soon rather than well. Measured: a third less time."""
 
+_HADOOP = "spark.hadoop."
+
 _SETTINGS = {
-    "spark.jars.packages": HUDI_BUNDLE,
+    PACKAGES: HUDI_BUNDLE,
     "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
     "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
@@ -54,25 +64,58 @@ _SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    **REDACTION,
 }
 
 
 def local_session(
-    name: str = "hudi-index", *, cores: int = 2, settings: Mapping[str, str] | None = None
+    name: str = "hudi-index",
+    *,
+    cores: int = 2,
+    settings: Mapping[str, str] | None = None,
+    table: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """The session of this process, started if need be, with Java found and Hudi on its class path.
 
     Settings that hold a secret, by their name or by a password in a URI, are told to Spark once Java runs:
     pyspark puts the others on Java's command line, which everybody on this machine can read.
+
+    Args:
+        name: what the session is called.
+        cores: threads that run tasks.
+        settings: Spark settings, over those that are chosen here.
+        table: a table on an object store that the session is to reach, or its warehouse: the connector and
+            its settings are derived, see `storage_settings`.
+        storage_options: how to reach it, as for `IndexedTable.open`.
     """
     java = ensure_java()
     # Workers would otherwise run whatever `python3` the PATH finds, without our packages.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    chosen = {"spark.master": f"local[{cores}]", "spark.app.name": name, **_SETTINGS, **(settings or {})}
+    given, derived = dict(settings or {}), storage_settings(table, storage_options) if table else {}
+    connector = derived.pop(PACKAGES, "")
+    derived = unsaid(derived, given)
+    chosen = {
+        "spark.master": f"local[{cores}]",
+        "spark.app.name": name,
+        **_SETTINGS,
+        **derived,
+        **given,
+    }
+    chosen[PACKAGES] = merged_packages(chosen[PACKAGES], connector)
     chosen[_JVM_OPTIONS] = f"{chosen[_JVM_OPTIONS]} {trust_options(java)}".strip()
     shown = [(key, value) for key, value in chosen.items() if not is_secret(key, value)]
     SparkContext._ensure_initialized(conf=SparkConf().setAll(shown))
-    return spare_workers(SparkSession.builder.config(map=dict(chosen)).getOrCreate())
+    return tell_hadoop(spare_workers(SparkSession.builder.config(map=dict(chosen)).getOrCreate()), derived)
+
+
+def tell_hadoop(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    """Tell Hadoop what a session that ran already was not started with; returns the session."""
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+    for name, value in settings.items():
+        if name.startswith(_HADOOP):
+            hadoop.set(name.removeprefix(_HADOOP), value)
+    return spark
 
 
 def spare_workers(spark: SparkSession) -> SparkSession:

@@ -118,7 +118,7 @@ class OnSpark:
             TYPE,
             *sorted({files.PAYLOAD, *(p for kind in kinds for p in kind.payloads)}),
         ]
-        seen = self.spark.read.format("hudi").option("hoodie.metadata.enable", "false").load(storage.uri)
+        seen = self.spark.read.format("hudi").option("hoodie.metadata.enable", "false").load(storage.location)
         theirs = seen.select(*names).mapInArrow(_seen_by_hudi(work), from_arrow_schema(ROWS))
         return self._compare(work, ours.unionAll(theirs), limit)
 

@@ -67,6 +67,20 @@ with DAG("within", schedule=None, start_date=START, params={"table": ""}):
     HudiMaintainIndexesOperator(task_id="maintain", **within)
     HudiDropIndexOperator(task_id="drop", index="absent", if_exists=False, **within)
 
+with DAG("on_a_store", schedule=None, start_date=START, params={"table": ""}):
+    stored: dict[str, Any] = {
+        "table": "{{ params.table }}",
+        "hudi_index_conn_id": "lake",
+        "storage_conn_id": "lake_store",
+    }
+    chain(
+        HudiCreateIndexOperator(task_id="create", name="by_n", columns=["n"], **stored),
+        HudiMaintainIndexesOperator(task_id="maintain", deferrable=True, **stored),
+        HudiIndexFreshSensor(task_id="fresh", deferrable=True, timeout=600, **stored),
+        HudiCompactIndexesOperator(task_id="compact", force=True, **stored),
+        HudiDropIndexOperator(task_id="drop", index="by_n", **stored),
+    )
+
 
 def held() -> dict[str, str]:
     """What a template reads where it is rendered: no DAG holds it."""
