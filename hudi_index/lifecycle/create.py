@@ -26,14 +26,14 @@ from hudi_index.jobs import JobReport
 from hudi_index.kind_specs import Sharing
 from hudi_index.lifecycle.maintain import bring_up_to_date
 from hudi_index.lifecycle.mending import mend_if_damaged
-from hudi_index.lifecycle.state import IndexedState
-from hudi_index.metadata_table import MetadataTable
+from hudi_index.lifecycle.state import Kept
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from hudi_index.catalog import IndexDefinition
     from hudi_index.lifecycle.executor import Executor
+    from hudi_index.lifecycle.state import IndexedState
     from hudi_index.predicate import Meaning
     from hudi_index.storage import Storage
 
@@ -41,23 +41,31 @@ __all__ = ["build_anew", "create", "create_all", "rebuild", "with_recorded_facts
 
 
 def create(
-    storage: Storage, executor: Executor, definition: IndexDefinition, *, if_not_exists: bool = False
+    storage: Storage,
+    executor: Executor,
+    definition: IndexDefinition,
+    *,
+    if_not_exists: bool = False,
+    kept: Kept | None = None,
 ) -> JobReport:
     """Make an index: all others are brought up to date, the new one is built at the same snapshot."""
-    return create_all(storage, executor, [(definition, if_not_exists)])
+    return create_all(storage, executor, [(definition, if_not_exists)], kept=kept)
 
 
 def create_all(
-    storage: Storage, executor: Executor, wanted: Sequence[tuple[IndexDefinition, bool]]
+    storage: Storage,
+    executor: Executor,
+    wanted: Sequence[tuple[IndexDefinition, bool]],
+    *,
+    kept: Kept | None = None,
 ) -> JobReport:
     """Make several indexes, each with its IF NOT EXISTS, in one pass over the table and one commit.
 
     All are refused if one is, before anything is written. Until the commit all are `building`.
     """
     report = JobReport("create", storage.uri)
-    catalog, metadata_table = Catalog(storage), MetadataTable.of(storage)
     with report.phase("look"):
-        state = IndexedState.load(storage, metadata_table)
+        state = (kept or Kept.of(storage)).look()
         asked: list[IndexDefinition] = []
         for definition, if_not_exists in wanted:
             try:
@@ -74,26 +82,29 @@ def create_all(
                 raise StatementRefusedError(name=definition.name, reason=str(error)) from error
         if not asked:
             return report
-        stored = [_store(catalog, state, definition) for definition in asked]
-        left = {each.key for each in state.definitions}
-        again = {each.id for each in stored if each.key in left}
+        if not state.view.commits:
+            # Before anything is said in the catalog: a storage that can't hold indexes is refused here.
+            state.metadata_table.create()
+        keys = {each.key for each in asked}
+        left = [each for each in state.definitions if each.key in keys]
+        stored = state.catalog.add_all(asked, instead_of=left)
+        again = {each.id for each in stored if each.key in {each.key for each in left}}
     try:
         _build(state, executor, report, stored, again=again)
     except Exception:
         # Leave nothing that looks like a build under way.
         for each in stored:
             with suppress(ConflictError, UserError):
-                _settle(catalog, metadata_table, each, None)
+                _settle(state, each, None)
         raise
     return report
 
 
-def _settle(
-    catalog: Catalog, metadata_table: MetadataTable, stored: IndexDefinition, old: IndexDefinition | None
-) -> None:
+def _settle(state: IndexedState, stored: IndexDefinition, old: IndexDefinition | None) -> None:
     """Take an index out of `building` after a failure: done if its entries are there, else as it was."""
+    catalog = state.catalog
     try:
-        is_built = stored.id in files.describing_indexes(metadata_table.view().state.data_snapshot)
+        is_built = stored.id in files.describing_indexes(state.metadata_table.view().state.data_snapshot)
     except CorruptError as error:
         catalog.change_state(stored.name, IndexState.INVALID, str(error), index_id=stored.id)
         return
@@ -116,13 +127,6 @@ def _is_there(
         raise IndexExistsError(name=existing.name)
     report.notes.append(f"index {existing.name} exists already")
     return True
-
-
-def _store(catalog: Catalog, state: IndexedState, definition: IndexDefinition) -> IndexDefinition:
-    for left in state.definitions:
-        if left.key == definition.key:
-            catalog.remove(left.name, index_id=left.id)
-    return catalog.add(definition)
 
 
 def _refuse_overlap(definition: IndexDefinition, others: Iterable[IndexDefinition]) -> None:
@@ -157,9 +161,8 @@ def build_anew(
     storage: Storage, executor: Executor, report: JobReport, wanted: Sequence[IndexDefinition]
 ) -> None:
     """Make indexes anew, in one commit. A failure leaves them as they were, or invalid, never `building`."""
-    catalog, metadata_table = Catalog(storage), MetadataTable.of(storage)
     with report.phase("look"):
-        state = IndexedState.load(storage, metadata_table)
+        state = Kept.of(storage).look()
         for each in wanted:
             if reason := state.reason_against_kind(each):
                 raise UnsupportedKindError(kind=each.kind, reason=reason)
@@ -167,13 +170,13 @@ def build_anew(
     renewed: list[tuple[IndexDefinition, IndexDefinition]] = []
     try:
         for old, new in zip(wanted, found, strict=True):
-            renewed.append((old, catalog.renew(new.with_state(IndexState.BUILDING))))
+            renewed.append((old, state.catalog.renew(new.with_state(IndexState.BUILDING))))
         stored = [new for _, new in renewed]
         _build(state, executor, report, stored, again={each.id for each in stored})
     except Exception as error:
         for old, new in renewed:
             with suppress(ConflictError, UserError):
-                _settle(catalog, metadata_table, new, _as_it_was(old, error))
+                _settle(state, new, _as_it_was(old, error))
         raise
 
 
@@ -194,9 +197,8 @@ def _build(
 ) -> None:
     """Build indexes that are in the catalog since the table was looked at, some of them `again`, by id."""
     bring_up_to_date(looked.load_definitions(), executor, report, new=stored, again=again)
-    for definition in stored:
-        Catalog(looked.storage).change_state(definition.name, IndexState.READY, index_id=definition.id)
-        report.indexes.append(definition.name)
+    looked.catalog.change_states(stored, IndexState.READY)
+    report.indexes += (definition.name for definition in stored)
 
 
 def with_recorded_facts(
