@@ -18,7 +18,7 @@ from hudi_index.errors import StorageError, StoragePlaceError, UnsupportedStorag
 from hudi_index.storage.stored import TEMPORARY_SUFFIX, StoredFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
@@ -68,9 +68,7 @@ class LocalFiles:
         found.sort(key=lambda file: file.name)
         return [file for file in found if after is None or file.name > after]
 
-    def tree(
-        self, without: str, known: Tree, is_wanted: Callable[[str], bool], is_lasting: Callable[[str], bool]
-    ) -> dict[str, dict[str, Facts]]:
+    def tree(self, without: str, unwanted: str, lasting: str, known: Tree) -> dict[str, dict[str, Facts]]:
         """All files by folder, with one look at each, but for those that are `known` and last."""
         found: dict[str, dict[str, Facts]] = {}
         folders = [""]
@@ -89,9 +87,9 @@ class LocalFiles:
                         if folder or name != without:
                             _refuse_circle(entry)
                             folders.append(f"{folder}/{name}" if folder else name)
-                    elif name in before and is_lasting(name):
+                    elif name in before and name.endswith(lasting):
                         files[name] = before[name]
-                    elif is_wanted(name) and (facts := _facts_of(entry)):
+                    elif not name.endswith(unwanted) and (facts := _facts_of(entry)):
                         files[name] = facts
         return found
 

@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from hudi_index.storage.objects import Objects
     from hudi_index.storage.stored import Facts, StoredFile
@@ -27,13 +27,13 @@ _LAST = "\U0010ffff"
 """Behind all names."""
 
 
-def tree_of(objects: Objects, without: str, is_wanted: Callable[[str], bool]) -> dict[str, dict[str, Facts]]:
+def tree_of(objects: Objects, without: str, unwanted: str) -> dict[str, dict[str, Facts]]:
     """The files by folder and name. See `Storage.tree`."""
     found: dict[str, dict[str, Facts]] = defaultdict(dict)
 
     def add(file: StoredFile) -> None:
         folder, _, name = file.name.rpartition("/")
-        if is_wanted(name):
+        if not name.endswith(unwanted):
             found[folder][name] = file.facts
 
     with ThreadPoolExecutor(1) as pool:

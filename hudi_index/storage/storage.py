@@ -32,7 +32,7 @@ from hudi_index.storage.options import StoreOptions
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -183,26 +183,21 @@ class Storage:
             yield from self._files.walk(folder, after)
 
     def tree(
-        self,
-        *,
-        without: str,
-        is_wanted: Callable[[str], bool],
-        is_lasting: Callable[[str], bool],
-        known: Tree | None = None,
+        self, *, without: str, unwanted: str, lasting: str, known: Tree | None = None
     ) -> dict[str, dict[str, Facts]]:
         """All files by folder and name, and what is known of each.
 
         Args:
             without: a folder in the root that is left out.
-            is_wanted: by name, which files.
-            is_lasting: by name, which of them never change. Those that are `known` are not looked at again
+            unwanted: how names end that are left out.
+            lasting: how names end of files that never change. Those that are `known` are not looked at again
                 where that costs a call each.
             known: an earlier tree of the same root.
         """
         with self.naming("", "be listed"):
             if self.is_local:
-                return self._local.tree(without, known or {}, is_wanted, is_lasting)
-            return tree_of(self._objects, without, is_wanted)
+                return self._local.tree(without, unwanted, lasting, known or {})
+            return tree_of(self._objects, without, unwanted)
 
     def stat(self, paths: Sequence[str]) -> Sequence[StoredFile | None]:
         """The files at some paths, with those as names; None where there is no file."""

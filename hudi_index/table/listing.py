@@ -55,18 +55,8 @@ def list_partitions(storage: Storage, known: Listing | None = None) -> Listing:
         known: An earlier listing of the same table. Base files that it has are not looked at again where that
             costs a call each: a base file never changes under its name.
     """
-    found = storage.tree(
-        without=_TABLE_METADATA, is_wanted=_is_no_checksum, is_lasting=_is_base_file, known=known
-    )
+    found = storage.tree(without=_TABLE_METADATA, unwanted=".crc", lasting=BASE_SUFFIX, known=known)
     return {path: files for path, files in found.items() if any(map(_is_metadata, files))}
-
-
-def _is_no_checksum(name: str) -> bool:
-    return not name.endswith(".crc")
-
-
-def _is_base_file(name: str) -> bool:
-    return name.endswith(BASE_SUFFIX)
 
 
 def _is_metadata(name: str) -> bool:

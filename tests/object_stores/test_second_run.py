@@ -10,7 +10,6 @@ SAMPLE = [
     "tests/engine/catalog/test_index_catalog.py::test_crash_at_every_point_leaves_old_or_new_and_later_changes_work",
     "tests/engine/catalog/test_index_catalog.py::test_change_overtaken_by_others_keeps_all_and_publishes_the_newest",
     "tests/store/test_leases.py",
-    "tests/store/test_upkeep.py",
     "tests/lifecycle/test_verbs.py",
 ]
 

@@ -17,6 +17,7 @@ from hudi_index.metadata_table.reader import Reader
 from hudi_index.storage import Storage
 from tests.store import operations
 from tests.store.support import Change, Clock, agreed, entries_of, lookup_of, open_table, ours
+from tests.support.storage import only_on_disk
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -122,6 +123,7 @@ def test_merge_ranges_keeps_keys_sorted_and_disjoint(ends: list[tuple[str, str |
     assert all(one.high is not None and one.high < other.low for one, other in pairwise(merged))
 
 
+@only_on_disk("far away what is read whole is not opened first")
 def test_lookup_within_one_value_reads_only_its_shard_and_row_groups(
     table: MetadataTable, content: dict[str, str]
 ) -> None:

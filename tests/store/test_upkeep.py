@@ -15,7 +15,7 @@ from hudi_index.metadata_table.table import MetadataTable
 from hudi_index.storage import TEMPORARY_SUFFIX, Storage
 from tests.store import operations
 from tests.store.support import SETTINGS, Change, Clock, agreed, crash_points, open_table, ours
-from tests.support.storage import dying_at
+from tests.support.storage import dying_at, only_on_disk
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -174,6 +174,7 @@ def _temporaries(path: Path) -> list[Path]:
     return sorted(path.rglob(f".*{TEMPORARY_SUFFIX}"))
 
 
+@only_on_disk("an object store has no temporary files")
 def test_cleaning_deletes_temporary_files_of_processes_that_died(path: Path, clock: Clock) -> None:
     work = operations.maintain({"record_index": Change({"k$0001": "x"})})
     content = agreed(path, clock)
