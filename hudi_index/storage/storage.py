@@ -289,7 +289,8 @@ class Storage:
         """
         self.create(path, data)
         try:
-            self.create(path, data)
+            # Other bytes: of its own ones an answer that was lost would leave open which of the two made them.
+            self.create(path, data + b"\n")
         except FileExistsError:
             return
         raise UnsupportedStorageError(

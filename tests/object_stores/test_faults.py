@@ -156,6 +156,15 @@ def test_store_that_ignores_the_condition_is_refused_by_name(store: FaultyStore)
         store.storage().check_create("file", b"x")
 
 
+@pytest.mark.parametrize("fault", [*UNSURE.values(), CONFLICT], ids=[*UNSURE, "409"])
+def test_store_is_not_refused_for_an_answer_that_is_lost_in_the_check(
+    store: FaultyStore, fault: Fault
+) -> None:
+    store.fail("PUT", None, fault)
+    store.storage().check_create("file", b"x")
+    assert store.objects == {"t/file": b"x"}
+
+
 def test_store_without_the_condition_is_refused_by_name(store: FaultyStore) -> None:
     store.fail_always("PUT", fault=Fault(501, "NotImplemented"))
     with pytest.raises(UnsupportedStorageError, match=r"s3://bucket/t.* create a file only if it is absent"):
