@@ -289,7 +289,7 @@ class Storage:
         """
         self.create(path, data)
         try:
-            # Other bytes: of its own ones an answer that was lost would leave open which of the two made them.
+            # Other bytes: of the same an answer that was lost would leave open who made them.
             self.create(path, data + b"\n")
         except FileExistsError:
             return
