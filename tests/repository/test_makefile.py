@@ -28,7 +28,7 @@ def test_make_alone_lists_every_target() -> None:
     listed = [line.split()[0] for line in make().stdout.splitlines()]
 
     assert listed == phony[1].split()
-    assert set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE)) == set(listed)
+    assert set(re.findall(r"^([a-z0-9-]+):", makefile, re.MULTILINE)) == set(listed)
 
 
 def test_setup_without_a_fitting_python_says_which_would_fit(tmp_path: Path) -> None:

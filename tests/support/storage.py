@@ -49,8 +49,10 @@ class Bomb:
 
 
 def path_of(storage: Storage, path: str = "") -> Path:
-    """The place of a local storage, or of a file in it."""
-    return Path(storage._local.place_of(path))
+    """The place of a storage, or of a file in it: where tests run in an object store, that of its objects."""
+    if storage.is_local:
+        return Path(storage._local.place_of(path))
+    return Path(os.environ["HUDI_INDEX_TEST_ROOT"]).parent / storage.location.removeprefix("s3://") / path
 
 
 class _CrashingFiles(LocalFiles):
