@@ -304,7 +304,7 @@ def _start(table: IndexedTable) -> Any:
     from hudi_index.spark.runtime.session import local_session
 
     storage = table.storage
-    return local_session(settings=_QUIET, table=storage.uri, storage_options=storage.options)
+    return local_session(settings=_QUIET, table=storage.location, storage_options=storage.options)
 
 
 def _as_json(answer: object) -> str:
