@@ -74,9 +74,10 @@ def create_all(
                 raise StatementRefusedError(name=definition.name, reason=str(error)) from error
         if not asked:
             return report
-        stored = [_store(catalog, state, definition) for definition in asked]
-        left = {each.key for each in state.definitions}
-        again = {each.id for each in stored if each.key in left}
+        keys = {each.key for each in asked}
+        left = [each for each in state.definitions if each.key in keys]
+        stored = catalog.add_all(asked, instead_of=left)
+        again = {each.id for each in stored if each.key in {each.key for each in left}}
     try:
         _build(state, executor, report, stored, again=again)
     except Exception:
@@ -116,13 +117,6 @@ def _is_there(
         raise IndexExistsError(name=existing.name)
     report.notes.append(f"index {existing.name} exists already")
     return True
-
-
-def _store(catalog: Catalog, state: IndexedState, definition: IndexDefinition) -> IndexDefinition:
-    for left in state.definitions:
-        if left.key == definition.key:
-            catalog.remove(left.name, index_id=left.id)
-    return catalog.add(definition)
 
 
 def _refuse_overlap(definition: IndexDefinition, others: Iterable[IndexDefinition]) -> None:
@@ -194,9 +188,8 @@ def _build(
 ) -> None:
     """Build indexes that are in the catalog since the table was looked at, some of them `again`, by id."""
     bring_up_to_date(looked.load_definitions(), executor, report, new=stored, again=again)
-    for definition in stored:
-        Catalog(looked.storage).change_state(definition.name, IndexState.READY, index_id=definition.id)
-        report.indexes.append(definition.name)
+    Catalog(looked.storage).change_states(stored, IndexState.READY)
+    report.indexes += (definition.name for definition in stored)
 
 
 def with_recorded_facts(
