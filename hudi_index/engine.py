@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from hudi_index import lifecycle
 from hudi_index.arguments import check_list_of_texts, check_text, check_time_zone
 from hudi_index.catalog import (
-    Catalog,
     CreateIndex,
     DropIndex,
     RebuildIndex,
@@ -22,12 +21,11 @@ from hudi_index.catalog import (
 )
 from hudi_index.errors import UserError, WrongTypeError
 from hudi_index.gate import check_condition
-from hudi_index.lifecycle import LocalExecutor
-from hudi_index.metadata_table import MetadataTable
+from hudi_index.lifecycle import Kept, LocalExecutor
 from hudi_index.planner import files_to_query, plan
 from hudi_index.scan import scan
 from hudi_index.storage import Storage
-from hudi_index.table import Snapshot, TableConfig, Timeline
+from hudi_index.table import TableConfig, Timeline
 from hudi_index.validation import InProcess, Request, validate
 
 if TYPE_CHECKING:
@@ -42,6 +40,7 @@ if TYPE_CHECKING:
     from hudi_index.planner import ScanPlan
     from hudi_index.predicate import ColumnDomain
     from hudi_index.scan import ScanReport
+    from hudi_index.table import Snapshot
     from hudi_index.validation import Checks, ValidationReport
 
 __all__ = ["IndexedTable", "Session"]
@@ -74,27 +73,27 @@ class IndexedTable:
     """
 
     storage: Storage
+    _config: TableConfig | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def open(cls, location: str | PathLike[str], options: Mapping[str, str] | None = None) -> IndexedTable:
         """The table at a path or URI. Raises NoSuchTableError."""
         storage = Storage.open(location, options)
-        TableConfig.load(storage)
-        return cls(storage)
+        return cls(storage, TableConfig.load(storage))
 
     @cached_property
-    def _metadata_table(self) -> MetadataTable:
-        # One for all plans: what it read of files that never change serves the next plan too.
-        return MetadataTable.of(self.storage)
+    def _kept(self) -> Kept:
+        # One for all verbs: what it read of files that never change serves the next one too.
+        return Kept.of(self.storage, self._config)
 
     @cached_property
-    def _seen(self) -> dict[str | None, Snapshot]:
-        """The table as the last plan saw it, by the instant that was asked for."""
+    def _seen(self) -> dict[str, Snapshot]:
+        """The table as the last plan saw it, by the instant that was asked for if it was not the latest."""
         return {}
 
     def indexes(self) -> tuple[IndexDefinition, ...]:
         """The indexes with their state."""
-        return tuple(Catalog(self.storage).load())
+        return tuple(self._kept.catalog.load())
 
     def timeline(self) -> Timeline:
         """The completed instants of the table, as its active timeline lists them now."""
@@ -102,7 +101,7 @@ class IndexedTable:
 
     def status(self) -> TableStatus:
         """How the indexes are, and how far behind the table."""
-        return lifecycle.status(self.storage)
+        return lifecycle.status(self.storage, kept=self._kept)
 
     def plan(
         self,
@@ -118,24 +117,29 @@ class IndexedTable:
         """
         check_condition(check_text("predicate", predicate, "one predicate, as a text"))
         found = plan(
-            self._metadata_table,
+            self._kept.metadata_table,
             self.storage,
             predicate,
             as_of=as_of if as_of is None else check_text("as_of", as_of, "an instant, as a text"),
             time_zone=check_time_zone("time_zone", time_zone),
-            known=self._seen.get(as_of),
+            known=self._kept.snapshot if as_of is None else self._seen.get(as_of),
+            expected=self._config,
+            catalog=self._kept.catalog,
             only=only if only is None else check_list_of_texts("only", only),
         )
         # One only: a snapshot of a large table is large. Each plan looks whether the table is still that.
         self._seen.clear()
-        self._seen[as_of] = found.snapshot
+        self._kept.snapshot = found.snapshot if as_of is None else None
+        if as_of is not None:
+            self._seen[as_of] = found.snapshot
         return found
 
     def files_to_query(
         self, columns: Sequence[str], column_domain: ColumnDomain, *, as_of: str | None = None
     ) -> list[str]:
         """RFC-58, for engines that bring domains: the files whose `columns` may all be in their domains."""
-        return files_to_query(self._metadata_table, self.storage, columns, column_domain, as_of=as_of)
+        kept = self._kept.metadata_table
+        return files_to_query(kept, self.storage, columns, column_domain, as_of=as_of)
 
     def scan(
         self,
@@ -183,14 +187,18 @@ class IndexedTable:
         match parsed:
             case CreateIndex():
                 return lifecycle.create(
-                    self.storage, _executor(spark), definition_of(parsed), if_not_exists=parsed.if_not_exists
+                    self.storage,
+                    _executor(spark),
+                    definition_of(parsed),
+                    if_not_exists=parsed.if_not_exists,
+                    kept=self._kept,
                 )
             case DropIndex():
                 return self.drop(parsed.name, if_exists=parsed.if_exists)
             case RebuildIndex():
                 return lifecycle.rebuild(self.storage, _executor(spark), parsed.name)
             case RefreshIndex():
-                Catalog(self.storage).load().definition_of(parsed.name)
+                self._kept.catalog.load().definition_of(parsed.name)
                 return self.maintain(spark=spark)
             case ShowIndexes():
                 return self.indexes()
@@ -203,11 +211,11 @@ class IndexedTable:
         """
         parsed = [_parse_create(statement) for statement in check_list_of_texts("statements", statements)]
         wanted = [(definition_of(each), each.if_not_exists) for each in parsed]
-        return lifecycle.create_all(self.storage, _executor(spark), wanted)
+        return lifecycle.create_all(self.storage, _executor(spark), wanted, kept=self._kept)
 
     def maintain(self, *, spark: Session | None = None) -> JobReport:
         """Bring all indexes up to the table's newest commit."""
-        return lifecycle.maintain(self.storage, _executor(spark))
+        return lifecycle.maintain(self.storage, _executor(spark), kept=self._kept)
 
     def compact(
         self, *, partitions: Sequence[str] | None = None, force: bool = False, spark: Session | None = None
@@ -219,7 +227,7 @@ class IndexedTable:
     def drop(self, name: str, *, if_exists: bool = False) -> JobReport:
         """Take an index away."""
         named = check_text("name", name, "the name of an index")
-        return lifecycle.drop(self.storage, named, if_exists=if_exists)
+        return lifecycle.drop(self.storage, named, if_exists=if_exists, kept=self._kept)
 
     def repair(self, *, check: bool = False, spark: Session | None = None) -> RepairReport:
         """Mend whatever is damaged in the files of the indexes; with `check` only look.

@@ -7,11 +7,13 @@ from hudi_index.lifecycle.executor import Executor
 from hudi_index.lifecycle.local_executor import LocalExecutor
 from hudi_index.lifecycle.maintain import maintain
 from hudi_index.lifecycle.repair import RepairReport, repair
+from hudi_index.lifecycle.state import Kept
 from hudi_index.lifecycle.status import IndexStatus, TableStatus, status
 
 __all__ = [
     "Executor",
     "IndexStatus",
+    "Kept",
     "LocalExecutor",
     "RepairReport",
     "TableStatus",

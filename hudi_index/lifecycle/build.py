@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hudi_index.metadata_table import ShardSlice, ShardWriter, Transaction
     from hudi_index.table import FileGroupId, TableReader
 
-__all__ = ["Build", "estimate_shards", "items_to_describe", "plan_build"]
+__all__ = ["Build", "estimate_shards", "has_moved", "items_to_describe", "plan_build"]
 
 _ROWS_PER_SHARD = 2_000_000
 _MOST_SHARDS = 9999
@@ -64,6 +64,12 @@ def plan_build(state: IndexedState, decision: Decision, transaction: Transaction
         instant=state.instant,
     )
     return Build(description, transaction.writer, _purges(state, description), next_number)
+
+
+def has_moved(state: IndexedState) -> bool:
+    """Whether there are file groups to describe."""
+    indexed, current = state.indexed, state.snapshot.slices
+    return any(not each.unsettled for each in indexed.uncovered(current)) or bool(indexed.gone(current))
 
 
 def items_to_describe(state: IndexedState, *, all_groups: bool) -> tuple[list[WorkItem], int]:

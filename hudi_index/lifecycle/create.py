@@ -26,14 +26,14 @@ from hudi_index.jobs import JobReport
 from hudi_index.kind_specs import Sharing
 from hudi_index.lifecycle.maintain import bring_up_to_date
 from hudi_index.lifecycle.mending import mend_if_damaged
-from hudi_index.lifecycle.state import IndexedState
-from hudi_index.metadata_table import MetadataTable
+from hudi_index.lifecycle.state import Kept
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from hudi_index.catalog import IndexDefinition
     from hudi_index.lifecycle.executor import Executor
+    from hudi_index.lifecycle.state import IndexedState
     from hudi_index.predicate import Meaning
     from hudi_index.storage import Storage
 
@@ -41,23 +41,31 @@ __all__ = ["build_anew", "create", "create_all", "rebuild", "with_recorded_facts
 
 
 def create(
-    storage: Storage, executor: Executor, definition: IndexDefinition, *, if_not_exists: bool = False
+    storage: Storage,
+    executor: Executor,
+    definition: IndexDefinition,
+    *,
+    if_not_exists: bool = False,
+    kept: Kept | None = None,
 ) -> JobReport:
     """Make an index: all others are brought up to date, the new one is built at the same snapshot."""
-    return create_all(storage, executor, [(definition, if_not_exists)])
+    return create_all(storage, executor, [(definition, if_not_exists)], kept=kept)
 
 
 def create_all(
-    storage: Storage, executor: Executor, wanted: Sequence[tuple[IndexDefinition, bool]]
+    storage: Storage,
+    executor: Executor,
+    wanted: Sequence[tuple[IndexDefinition, bool]],
+    *,
+    kept: Kept | None = None,
 ) -> JobReport:
     """Make several indexes, each with its IF NOT EXISTS, in one pass over the table and one commit.
 
     All are refused if one is, before anything is written. Until the commit all are `building`.
     """
     report = JobReport("create", storage.uri)
-    catalog, metadata_table = Catalog(storage), MetadataTable.of(storage)
     with report.phase("look"):
-        state = IndexedState.load(storage, metadata_table)
+        state = (kept or Kept.of(storage)).look()
         asked: list[IndexDefinition] = []
         for definition, if_not_exists in wanted:
             try:
@@ -74,9 +82,12 @@ def create_all(
                 raise StatementRefusedError(name=definition.name, reason=str(error)) from error
         if not asked:
             return report
+        if not state.view.commits:
+            # Before anything is said in the catalog: a storage that can't hold indexes is refused here.
+            state.metadata_table.create()
         keys = {each.key for each in asked}
         left = [each for each in state.definitions if each.key in keys]
-        stored = catalog.add_all(asked, instead_of=left)
+        stored = state.catalog.add_all(asked, instead_of=left)
         again = {each.id for each in stored if each.key in {each.key for each in left}}
     try:
         _build(state, executor, report, stored, again=again)
@@ -84,17 +95,16 @@ def create_all(
         # Leave nothing that looks like a build under way.
         for each in stored:
             with suppress(ConflictError, UserError):
-                _settle(catalog, metadata_table, each, None)
+                _settle(state, each, None)
         raise
     return report
 
 
-def _settle(
-    catalog: Catalog, metadata_table: MetadataTable, stored: IndexDefinition, old: IndexDefinition | None
-) -> None:
+def _settle(state: IndexedState, stored: IndexDefinition, old: IndexDefinition | None) -> None:
     """Take an index out of `building` after a failure: done if its entries are there, else as it was."""
+    catalog = state.catalog
     try:
-        is_built = stored.id in files.describing_indexes(metadata_table.view().state.data_snapshot)
+        is_built = stored.id in files.describing_indexes(state.metadata_table.view().state.data_snapshot)
     except CorruptError as error:
         catalog.change_state(stored.name, IndexState.INVALID, str(error), index_id=stored.id)
         return
@@ -151,9 +161,8 @@ def build_anew(
     storage: Storage, executor: Executor, report: JobReport, wanted: Sequence[IndexDefinition]
 ) -> None:
     """Make indexes anew, in one commit. A failure leaves them as they were, or invalid, never `building`."""
-    catalog, metadata_table = Catalog(storage), MetadataTable.of(storage)
     with report.phase("look"):
-        state = IndexedState.load(storage, metadata_table)
+        state = Kept.of(storage).look()
         for each in wanted:
             if reason := state.reason_against_kind(each):
                 raise UnsupportedKindError(kind=each.kind, reason=reason)
@@ -161,13 +170,13 @@ def build_anew(
     renewed: list[tuple[IndexDefinition, IndexDefinition]] = []
     try:
         for old, new in zip(wanted, found, strict=True):
-            renewed.append((old, catalog.renew(new.with_state(IndexState.BUILDING))))
+            renewed.append((old, state.catalog.renew(new.with_state(IndexState.BUILDING))))
         stored = [new for _, new in renewed]
         _build(state, executor, report, stored, again={each.id for each in stored})
     except Exception as error:
         for old, new in renewed:
             with suppress(ConflictError, UserError):
-                _settle(catalog, metadata_table, new, _as_it_was(old, error))
+                _settle(state, new, _as_it_was(old, error))
         raise
 
 
@@ -188,7 +197,7 @@ def _build(
 ) -> None:
     """Build indexes that are in the catalog since the table was looked at, some of them `again`, by id."""
     bring_up_to_date(looked.load_definitions(), executor, report, new=stored, again=again)
-    Catalog(looked.storage).change_states(stored, IndexState.READY)
+    looked.catalog.change_states(stored, IndexState.READY)
     report.indexes += (definition.name for definition in stored)
 
 

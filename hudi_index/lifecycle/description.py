@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hudi_index.predicate.catalyst.meaning import Meaning
     from hudi_index.table import FileGroupId, TableReader
 
-__all__ = ["ROWS_AT_ONCE", "Description", "Expression", "Target", "WorkItem", "items_of"]
+__all__ = ["ROWS_AT_ONCE", "Description", "Expression", "ItemPlan", "Target", "WorkItem", "items_of"]
 
 
 ROWS_AT_ONCE = 1_000_000
@@ -121,6 +121,39 @@ class Description:
             first, count = found.get(target.partition, (place, 0))
             found[target.partition] = (first, count + 1)
         return found
+
+
+@dataclass(frozen=True)
+class ItemPlan:
+    """What each kind needs of one file group."""
+
+    diffed: tuple[IndexKind, ...]
+    """Compared: described as it was and as it is."""
+    removed: tuple[IndexKind, ...]
+    """Described as it was, to be deleted."""
+    built: tuple[IndexKind, ...]
+    """Described as it is, all entries new."""
+
+    @classmethod
+    def of(cls, description: Description, item: WorkItem) -> ItemPlan:
+        """The plan for an item."""
+        if not item.is_changed:
+            return cls((), (), description.new_kinds)
+        if item.after is None:
+            return cls((), () if item.is_lost else description.kept_kinds, ())
+        if item.before is None or item.is_lost:
+            return cls((), (), description.kinds)
+        return cls(description.kept_kinds, (), description.new_kinds)
+
+    @property
+    def kinds_before(self) -> tuple[IndexKind, ...]:
+        """Those that see the rows as they were."""
+        return (*self.diffed, *self.removed)
+
+    @property
+    def kinds_after(self) -> tuple[IndexKind, ...]:
+        """Those that see the rows as they are."""
+        return (*self.built, *self.diffed)
 
 
 def items_of(

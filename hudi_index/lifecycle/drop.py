@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from hudi_index.catalog import Catalog, IndexState
+from hudi_index.catalog import IndexState
 from hudi_index.coverage import files
 from hudi_index.entries import SEPARATOR, encode_text
 from hudi_index.entries.ranges import KeyRange
@@ -14,42 +14,42 @@ from hudi_index.errors import ConflictError, UserError
 from hudi_index.jobs import JobReport
 from hudi_index.lifecycle.decide import decide_drop
 from hudi_index.lifecycle.mending import mend_if_damaged
-from hudi_index.lifecycle.state import IndexedState, definitions_text, parse_noted_definitions
-from hudi_index.metadata_table import MetadataTable
+from hudi_index.lifecycle.state import Kept, definitions_text, parse_noted_definitions
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from hudi_index.catalog import IndexDefinition
     from hudi_index.lifecycle.decide import Drop
-    from hudi_index.metadata_table import Transaction
+    from hudi_index.metadata_table import MetadataTable, Transaction
     from hudi_index.storage import Storage
 
 __all__ = ["drop"]
 
 
-def drop(storage: Storage, name: str, *, if_exists: bool = False) -> JobReport:
+def drop(storage: Storage, name: str, *, if_exists: bool = False, kept: Kept | None = None) -> JobReport:
     """Take an index away: at once for new queries; those under way finish on files that stay a while."""
     report = JobReport("drop", storage.uri)
-    mend_if_damaged(storage, lambda: _drop(storage, name, report, if_exists=if_exists), report.notes)
+    kept = kept or Kept.of(storage)
+    mend_if_damaged(storage, lambda: _drop(kept, name, report, if_exists=if_exists), report.notes)
     return report
 
 
-def _drop(storage: Storage, name: str, report: JobReport, *, if_exists: bool) -> None:
-    catalog, metadata_table = Catalog(storage), MetadataTable.of(storage)
-    found = catalog.load().find(name)
-    if found is None and if_exists:
+def _drop(kept: Kept, name: str, report: JobReport, *, if_exists: bool) -> None:
+    catalog = kept.catalog
+    known = catalog.load()
+    if known.find(name) is None and if_exists:
         report.notes.append(f"no index {name}")
         return
-    definition = catalog.load().definition_of(name)
+    definition = known.definition_of(name)
     with report.phase("drop"):
         # Before anything is changed: what can't be read or is written by others is found out here.
-        state = IndexedState.load(storage, metadata_table)
+        state = kept.look()
         catalog.change_state(name, IndexState.DROPPING, index_id=definition.id)
         try:
             if definition.partition in state.view.state.shards:
                 goes = decide_drop(definition, state.definitions, state.view.state.shards)
-                _drop_entries(metadata_table, goes, definition, report)
+                _drop_entries(kept.metadata_table, goes, definition, report)
         except Exception:
             # No entry is gone yet: the commit takes them all. It may go on as it was.
             with suppress(ConflictError, UserError):

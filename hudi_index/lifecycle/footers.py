@@ -7,21 +7,31 @@ them is described by the footer as far as that goes; if no kind wants anything e
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
+
+from hudi_index.errors import HudiIndexError
+from hudi_index.side_by_side import each_of
 
 from hudi_index.kinds import builder_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
     from hudi_index.kind_parts.protocol import EntryBuilder, FromFooters, IndexKind, SliceContext
-    from hudi_index.lifecycle.description import Description
+    from hudi_index.lifecycle.description import Description, WorkItem
     from hudi_index.table import FileSlice
-    from hudi_index.table.footer import ColumnStatistics
+    from hudi_index.table.footer import ColumnStatistics, Footer
 
-__all__ = ["FROM_ROWS", "Known", "look_at_footer"]
+__all__ = ["FROM_ROWS", "Known", "look_ahead", "look_at_footer"]
+
+T = TypeVar("T")
+
+_AT_ONCE = 16
+"""So many file groups are looked at ahead: up to half a megabyte is held of each of their files."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +39,13 @@ class Known:
     """What is known of a slice without its rows."""
 
     statistics: Mapping[str, ColumnStatistics | None] = field(default_factory=dict)
-    row_count: int | None = None
+    footer: Footer | None = None
     """None if nobody has looked."""
+
+    @property
+    def row_count(self) -> int | None:
+        """How many rows there are; None if nobody has looked."""
+        return self.footer.row_count if self.footer else None
 
     def of_rows(self, kinds: Sequence[IndexKind]) -> tuple[IndexKind, ...]:
         """The kinds that need rows, with the columns they need them for."""
@@ -65,7 +80,31 @@ def look_at_footer(
         # Where columns are not found by their names in the file, the footer can't be read by name either.
         return FROM_ROWS
     footer = description.reader.footer(file_slice)
-    return Known(footer.statistics(columns), footer.row_count)
+    return Known(footer.statistics(columns), footer)
+
+
+def look_ahead(
+    look: Callable[[WorkItem], T], items: Iterable[WorkItem], *, is_local: bool
+) -> Iterator[tuple[WorkItem, Callable[[], T]]]:
+    """Items with what gives the outcome of a look at each, or raises what it raised.
+
+    Where looks are journeys, several are under way at once, ahead of whoever takes the items.
+    """
+
+    def outcome(item: WorkItem) -> Callable[[], T]:
+        try:
+            found = look(item)
+        except HudiIndexError as error:
+            return partial(_raise, error)
+        return lambda: found
+
+    left = iter(items)
+    while taken := list(islice(left, 1 if is_local else _AT_ONCE)):
+        yield from zip(taken, each_of(outcome, taken, is_local=is_local), strict=True)
+
+
+def _raise(error: Exception) -> NoReturn:
+    raise error
 
 
 class _Preceded:

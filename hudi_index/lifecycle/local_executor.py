@@ -15,8 +15,9 @@ from hudi_index.lifecycle.description import ROWS_AT_ONCE
 from hudi_index.lifecycle.executor import raise_faults
 from hudi_index.lifecycle.runs import runs_of
 from hudi_index.lifecycle.tasks import TaskNotes, all_changes, purge_of
-from hudi_index.lifecycle.writing import write_runs
+from hudi_index.lifecycle.writing import write_held_runs
 from hudi_index.metadata_table import compact_slice
+from hudi_index.side_by_side import each_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,12 +49,15 @@ class LocalExecutor:
 
     def compact(self, writer: ShardWriter, slices: Sequence[ShardSlice]) -> list[WriteStat]:
         """See Executor."""
-        found: list[WriteStat] = []
-        with progress("compact", len(slices), "shards", lambda: len(found)):
-            for shard_slice in slices:
-                stat = compact_slice(writer, shard_slice)
-                found.append(stat)
-        return found
+        done: list[str] = []
+
+        def compacted(shard_slice: ShardSlice) -> WriteStat:
+            stat = compact_slice(writer, shard_slice)
+            done.append(stat.path)
+            return stat
+
+        with progress("compact", len(slices), "shards", lambda: len(done)):
+            return each_of(compacted, slices, is_local=writer.storage.is_local)
 
     def run(self, build: Build) -> TaskResult:
         """See Executor."""
@@ -74,7 +78,7 @@ class LocalExecutor:
         raise_faults(faults)
         for place, shard_slice in build.purges.items():
             changes += purge_of(build, place, shard_slice)
-        return write_runs(build, sorted(runs_of(changes, notes.counts)), write_token="0-0-0")
+        return write_held_runs(build, sorted(runs_of(changes, notes.counts)), write_token="0-0-0")
 
 
 def _refuse_what_needs_spark(description: Description) -> None:

@@ -7,7 +7,7 @@ it; rebuilding is creating again; a table that lost everything is maintenance to
 indexes together.
 
 The table and the indexes are looked at twice: before the lease, to see what is to be done, and under it, when
-nobody else writes to the indexes. The second look lists nothing again that is as it was.
+nobody else writes to the indexes. The second look lists no files if nobody has written to the table since.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from hudi_index.catalog import Catalog, IndexState
+from hudi_index.catalog import IndexState
 from hudi_index.coverage import files
 from hudi_index.errors import (
     ConflictError,
@@ -27,11 +27,10 @@ from hudi_index.errors import (
     UserError,
 )
 from hudi_index.jobs import JobReport
-from hudi_index.lifecycle.build import estimate_shards, items_to_describe, plan_build
+from hudi_index.lifecycle.build import estimate_shards, has_moved, plan_build
 from hudi_index.lifecycle.decide import Facts, decide
 from hudi_index.lifecycle.partitions import merge_partitions
-from hudi_index.lifecycle.state import IndexedState, definitions_text
-from hudi_index.metadata_table import MetadataTable
+from hudi_index.lifecycle.state import Kept, definitions_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from hudi_index.lifecycle.build import Build
     from hudi_index.lifecycle.decide import Decision
     from hudi_index.lifecycle.executor import Executor
+    from hudi_index.lifecycle.state import IndexedState
     from hudi_index.lifecycle.writing import TaskResult
     from hudi_index.metadata_table import Transaction
     from hudi_index.storage import Storage
@@ -51,17 +51,18 @@ log = logging.getLogger(__name__)
 _ATTEMPTS = 3
 
 
-def maintain(storage: Storage, executor: Executor, report: JobReport | None = None) -> JobReport:
+def maintain(
+    storage: Storage, executor: Executor, report: JobReport | None = None, *, kept: Kept | None = None
+) -> JobReport:
     """Describe the table as it is now. Does nothing, at the cost of a listing, when that is done already."""
     report = report or JobReport("maintain", storage.uri)
     with report.phase("look"):
-        metadata_table = MetadataTable.of(storage)
-        state = IndexedState.load(storage, metadata_table)
+        state = (kept or Kept.of(storage)).look()
         if _retire_unfit(state, report):
             state = state.load_definitions()
-        _note_abandoned(state, metadata_table, report)
-        is_idle = not items_to_describe(state, all_groups=False)[0] and not decide(Facts.of(state)).built
-    if is_idle or not (metadata_table.exists() or state.ready()):
+        _note_abandoned(state, report)
+        is_idle = not has_moved(state) and not decide(Facts.of(state)).built
+    if is_idle or not (state.view.commits or state.ready() or state.metadata_table.exists()):
         _note_state(report, state)
         return report
     bring_up_to_date(state, executor, report)
@@ -85,8 +86,8 @@ def bring_up_to_date(
         new: Indexes to build from nothing.
         again: The ids of those among them of which entries may be there already.
     """
-    metadata_table = MetadataTable.of(seen.storage)
-    metadata_table.create()
+    if not seen.view.commits:
+        seen.metadata_table.create()
     attempts = _ATTEMPTS
     while attempts:
         try:
@@ -108,8 +109,8 @@ def bring_up_to_date(
                 _retire(each, error.reason, seen, report)
         else:
             return
-        seen = IndexedState.load(seen.storage, metadata_table, known=seen)
-    raise IndexesMovedError(uri=metadata_table.storage.uri)
+        seen = seen.look_again()
+    raise IndexesMovedError(uri=seen.metadata_table.storage.uri)
 
 
 def _commit(
@@ -119,7 +120,7 @@ def _commit(
     new: Sequence[IndexDefinition],
     again: Collection[str],
 ) -> None:
-    metadata_table = MetadataTable.of(seen.storage)
+    metadata_table = seen.metadata_table
     with report.phase("plan"):
         opened = decide(Facts.of(seen), new, again=again)
         shards = opened.shards_for(estimate_shards(seen) if opened.sized_by_rows else 1)
@@ -127,7 +128,7 @@ def _commit(
     with transaction:
         with report.phase("plan"):
             # Again, now that nobody else writes: the table may have moved, and so may the catalog.
-            state = IndexedState.load(seen.storage, metadata_table, transaction.view, known=seen)
+            state = seen.look_under_lease(transaction.view)
             decision = decide(Facts.of(state), new, again=again)
             if not decision.writes_like(opened):
                 raise IndexesMovedError(uri=metadata_table.storage.uri)
@@ -198,7 +199,7 @@ def _retire_unfit(state: IndexedState, report: JobReport) -> bool:
 
 
 def _retire(definition: IndexDefinition, reason: str, state: IndexedState, report: JobReport) -> None:
-    Catalog(state.storage).change_state(definition.name, IndexState.INVALID, reason, index_id=definition.id)
+    state.catalog.change_state(definition.name, IndexState.INVALID, reason, index_id=definition.id)
     report.notes.append(f"index {definition.name} is invalid: {reason}")
     log.warning(
         "index %s of %s is invalid: %s; REBUILD INDEX %s makes it anew",
@@ -206,13 +207,13 @@ def _retire(definition: IndexDefinition, reason: str, state: IndexedState, repor
     )
 
 
-def _note_abandoned(state: IndexedState, metadata_table: MetadataTable, report: JobReport) -> None:
+def _note_abandoned(state: IndexedState, report: JobReport) -> None:
     """Say of indexes whose builder or dropper is dead that they are not under way any more."""
-    for definition in state.find_abandoned(metadata_table):
+    for definition in state.find_abandoned():
         reason = f"it was {definition.state} when its process ended"
         if definition.state is IndexState.BUILDING:
             with suppress(ConflictError, UserError):
-                Catalog(state.storage).change_state(
+                state.catalog.change_state(
                     definition.name, IndexState.INVALID, reason, index_id=definition.id
                 )
         way_out = f"hudi-index repair --table {state.storage.uri} finishes that"

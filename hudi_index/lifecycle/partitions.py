@@ -12,7 +12,6 @@ from hudi_index.entries.schema import KEY
 from hudi_index.kind_parts.diff import diff_entries
 from hudi_index.kind_specs import spec_of, specs
 from hudi_index.kinds import summary_of
-from hudi_index.metadata_table import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -61,7 +60,7 @@ def merge_partitions(
 ) -> list[WriteStat]:
     """Write the summaries of the partitions that a build touched, as they will be after its commit."""
     paths = sorted({item.context.group.partition_path for item in description.items})
-    reader = Reader(state.metadata_storage, transaction.preview())
+    reader = state.metadata_table.reader_of(transaction.preview())
     written = []
     for (source, target), summaries in summaries_of(definitions, state).items():
         ranges = [[each for path in paths for each in summary.source_ranges(path)] for summary in summaries]

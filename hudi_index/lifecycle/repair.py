@@ -23,8 +23,7 @@ from hudi_index.lifecycle.create import build_anew, with_recorded_facts
 from hudi_index.lifecycle.drop import drop
 from hudi_index.lifecycle.maintain import maintain
 from hudi_index.lifecycle.mending import look, mend, sweep
-from hudi_index.lifecycle.state import IndexedState
-from hudi_index.metadata_table import MetadataTable
+from hudi_index.lifecycle.state import Kept
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from hudi_index.catalog import IndexDefinition
     from hudi_index.lifecycle.executor import Executor
     from hudi_index.lifecycle.mending import Damage
+    from hudi_index.lifecycle.state import IndexedState
     from hudi_index.storage import Storage
 
 __all__ = ["RepairReport", "repair"]
@@ -123,8 +123,7 @@ def _finish_drops(storage: Storage, report: RepairReport) -> None:
 
 def _build(storage: Storage, executor: Executor, report: RepairReport) -> None:
     """Everything that has no entries, or none to be trusted, in one commit, with all others brought along."""
-    metadata_table = MetadataTable.of(storage)
-    state = IndexedState.load(storage, metadata_table)
+    state = Kept.of(storage).look()
     if not state.definitions:
         return
     ready = {each.name for each in state.ready() if each.id in state.describing}
@@ -132,7 +131,7 @@ def _build(storage: Storage, executor: Executor, report: RepairReport) -> None:
         _build_what_can_be(state, executor, report)
     except NeedsSparkError as error:
         report.notes.append(str(error))
-    now = IndexedState.load(storage, metadata_table, known=state)
+    now = state.look_again()
     for each in now.definitions:
         if reason := now.reason_against_kind(each):
             # Not damaged, and nobody's to change here.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,7 +16,8 @@ from hudi_index.entries.ranges import KeyRange
 from hudi_index.errors import CorruptError, StaleExpressionError
 from hudi_index.kinds import kind_in, reason_against_here, reason_against_schema
 from hudi_index.lifecycle.description import Expression
-from hudi_index.metadata_table import MetadataTable, Reader
+from hudi_index.metadata_table import MetadataTable
+from hudi_index.side_by_side import side_by_side
 from hudi_index.table import Snapshot
 from hudi_index.table.slices import parse_log_file
 from hudi_index.table.types import spelling_of, type_of
@@ -28,14 +29,14 @@ if TYPE_CHECKING:
 
     from hudi_index.coverage.files import IndexedSlices
     from hudi_index.kind_parts.protocol import IndexKind
-    from hudi_index.metadata_table import View
+    from hudi_index.metadata_table import Reader, View
     from hudi_index.storage import Storage
-    from hudi_index.table import FileSlice, SliceIdentity
+    from hudi_index.table import FileSlice, SliceIdentity, TableConfig
 
 _LONG = timedelta(minutes=5)
 """Between noting that an index is building and taking the lease to build it lie moments."""
 
-__all__ = ["IndexedState", "definitions_text", "parse_noted_definitions"]
+__all__ = ["IndexedState", "Kept", "definitions_text", "parse_noted_definitions"]
 
 
 def definitions_text(definitions: Iterable[IndexDefinition]) -> str:
@@ -52,6 +53,39 @@ def parse_noted_definitions(data_snapshot: Mapping[str, str]) -> list[IndexDefin
     return []
 
 
+@dataclass
+class Kept:
+    """What a process keeps of a table between verbs. Each verb looks whether it is still so."""
+
+    storage: Storage
+    catalog: Catalog
+    metadata_table: MetadataTable
+    snapshot: Snapshot | None = None
+    """The table as it was seen last."""
+    config: TableConfig | None = None
+    """Its properties, if it was opened and not yet looked at."""
+
+    @classmethod
+    def of(cls, storage: Storage, config: TableConfig | None = None) -> Kept:
+        """Nothing yet, for the table at `storage`."""
+        return cls(storage, Catalog(storage), MetadataTable.of(storage), config=config)
+
+    def look(self) -> IndexedState:
+        """The table and its indexes now.
+
+        The catalog is read before the view: an index that is ready has its entries in a view that is loaded
+        afterwards. The table is looked at beside both: its slices are compared with what is noted.
+        """
+        known = self.snapshot
+        snapshot, (definitions, view) = side_by_side(
+            lambda: Snapshot.load(self.storage, known=known, expected=self.config),
+            lambda: (tuple(self.catalog.load()), self.metadata_table.view()),
+            is_local=self.storage.is_local,
+        )
+        self.snapshot = snapshot
+        return IndexedState(self.storage, snapshot, definitions, view, self)
+
+
 @dataclass(frozen=True)
 class IndexedState:
     """A table and its indexes at one moment."""
@@ -60,42 +94,44 @@ class IndexedState:
     snapshot: Snapshot
     definitions: tuple[IndexDefinition, ...]
     view: View
+    kept: Kept = field(repr=False, compare=False)
+    """What it was looked at with."""
 
-    @classmethod
-    def load(
-        cls,
-        storage: Storage,
-        metadata_table: MetadataTable,
-        view: View | None = None,
-        *,
-        known: IndexedState | None = None,
-    ) -> IndexedState:
-        """The state now.
+    @property
+    def metadata_table(self) -> MetadataTable:
+        """The index metadata table."""
+        return self.kept.metadata_table
 
-        Args:
-            storage: The table.
-            metadata_table: Its index metadata table.
-            view: A view of the index metadata table that was taken before.
-            known: An earlier state. The table is looked at all the same; what is found to be as it was is not
-                listed again.
-        """
-        definitions = tuple(Catalog(storage).load())
-        snapshot = Snapshot.load(storage, known=known.snapshot if known else None)
-        return cls(storage, snapshot, definitions, view or metadata_table.view())
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog."""
+        return self.kept.catalog
+
+    def look_again(self) -> IndexedState:
+        """The state now."""
+        return self.kept.look()
+
+    def look_under_lease(self, view: View) -> IndexedState:
+        """The state now, with a view of its entries. The table is not listed if nobody has written to it."""
+        snapshot, definitions = side_by_side(
+            self.snapshot.reload_if_moved, self.catalog.load, is_local=self.storage.is_local
+        )
+        self.kept.snapshot = snapshot
+        return replace(self, snapshot=snapshot, definitions=tuple(definitions), view=view)
 
     def load_definitions(self) -> IndexedState:
         """The same look at table and entries, with the catalog as it is now."""
-        return replace(self, definitions=tuple(Catalog(self.storage).load()))
+        return replace(self, definitions=tuple(self.catalog.load()))
 
     @property
     def metadata_storage(self) -> Storage:
         """Where the index metadata table is."""
-        return self.storage.child(MetadataTable.folder)
+        return self.metadata_table.storage
 
     @cached_property
     def reader(self) -> Reader:
         """Reads the entries of the state's view."""
-        return Reader(self.metadata_storage, self.view)
+        return self.metadata_table.reader_of(self.view)
 
     @cached_property
     def indexed(self) -> IndexedSlices:
@@ -147,7 +183,7 @@ class IndexedState:
         """Names the table's schema."""
         return hashlib.sha256(str(self.snapshot.schema).encode()).hexdigest()[:16]
 
-    def find_abandoned(self, metadata_table: MetadataTable) -> list[IndexDefinition]:
+    def find_abandoned(self) -> list[IndexDefinition]:
         """Indexes that are building or dropping, though nobody has written for long."""
         before = (datetime.now(timezone.utc) - _LONG).isoformat(timespec="milliseconds")
         found = [
@@ -155,7 +191,7 @@ class IndexedState:
             for each in self.definitions
             if each.state in (IndexState.BUILDING, IndexState.DROPPING) and (each.changed_time or "") < before
         ]
-        return found if found and not metadata_table.writers() else []
+        return found if found and not self.metadata_table.writers() else []
 
     def named(self, name: str) -> IndexDefinition:
         """The index of a name that is known to be one."""

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from hudi_index.catalog import IndexState
 from hudi_index.errors import MissingSliceFileError
 from hudi_index.jobs import align
-from hudi_index.lifecycle.state import IndexedState
-from hudi_index.metadata_table import MetadataTable
+from hudi_index.lifecycle.state import Kept
 from hudi_index.table.footer import row_count_of
 
 if TYPE_CHECKING:
     from hudi_index.catalog import IndexDefinition
+    from hudi_index.lifecycle.state import IndexedState
     from hudi_index.metadata_table import PartitionStatus
     from hudi_index.storage import Storage
     from hudi_index.table import FileSlice
@@ -94,10 +94,9 @@ class TableStatus:
         return "\n".join([*lines, "", align([_SHOWN, *rows]) if rows else "no indexes"])
 
 
-def status(storage: Storage) -> TableStatus:
+def status(storage: Storage, *, kept: Kept | None = None) -> TableStatus:
     """How the indexes are, without a JVM."""
-    metadata_table = MetadataTable.of(storage)
-    state = IndexedState.load(storage, metadata_table)
+    state = (kept or Kept.of(storage)).look()
     uncovered = state.indexed.uncovered(state.snapshot.slices)
     gone = state.indexed.gone(state.snapshot.slices)
     latest = state.snapshot.instant
@@ -105,7 +104,7 @@ def status(storage: Storage) -> TableStatus:
     # Commits that left every slice as it was (an empty one, a clean's) put nobody behind.
     is_behind = uncovered or gone
     behind = state.snapshot.timeline.changes_since(noted.get("completed_time", "")) if is_behind else []
-    partitions = {each.partition: each for each in metadata_table.status()} if metadata_table.exists() else {}
+    partitions = {each.partition: each for each in state.metadata_table.status_of(state.view)}
     return TableStatus(
         table=storage.uri,
         latest_instant=latest.requested_time if latest else None,

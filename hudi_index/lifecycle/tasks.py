@@ -25,9 +25,11 @@ from hudi_index.entries.schema import DELETED, ENTRY_SCHEMA, KEY, PAYLOADS, TYPE
 from hudi_index.errors import HudiIndexError
 from hudi_index.kind_parts.diff import diff_entries
 from hudi_index.kinds import builder_of
-from hudi_index.lifecycle.footers import FROM_ROWS, Known, look_at_footer
+from hudi_index.lifecycle.description import ItemPlan
+from hudi_index.lifecycle.footers import FROM_ROWS, Known, look_ahead, look_at_footer
 from hudi_index.lifecycle.runs import TARGET, Changes, Counts
 from hudi_index.metadata_table.reader import merge_slice
+from hudi_index.side_by_side import side_by_side
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,10 +40,10 @@ if TYPE_CHECKING:
     from hudi_index.lifecycle.description import Description, WorkItem
     from hudi_index.metadata_table import ShardSlice
     from hudi_index.table import FileSlice
+    from hudi_index.table.footer import Footer
 
 __all__ = [
     "Described",
-    "ItemPlan",
     "NoteFault",
     "TaskNotes",
     "all_changes",
@@ -155,39 +157,6 @@ def _as_type(values: pa.ChunkedArray[Any], kind: pa.DataType) -> pa.ChunkedArray
     return values if values.type == kind else values.cast(kind)
 
 
-@dataclass(frozen=True)
-class ItemPlan:
-    """What each kind needs of one file group."""
-
-    diffed: tuple[IndexKind, ...]
-    """Compared: described as it was and as it is."""
-    removed: tuple[IndexKind, ...]
-    """Described as it was, to be deleted."""
-    built: tuple[IndexKind, ...]
-    """Described as it is, all entries new."""
-
-    @classmethod
-    def of(cls, description: Description, item: WorkItem) -> ItemPlan:
-        """The plan for an item."""
-        if not item.is_changed:
-            return cls((), (), description.new_kinds)
-        if item.after is None:
-            return cls((), () if item.is_lost else description.kept_kinds, ())
-        if item.before is None or item.is_lost:
-            return cls((), (), description.kinds)
-        return cls(description.kept_kinds, (), description.new_kinds)
-
-    @property
-    def kinds_before(self) -> tuple[IndexKind, ...]:
-        """Those that see the rows as they were."""
-        return (*self.diffed, *self.removed)
-
-    @property
-    def kinds_after(self) -> tuple[IndexKind, ...]:
-        """Those that see the rows as they are."""
-        return (*self.built, *self.diffed)
-
-
 def rows_before(description: Description, item: WorkItem) -> Iterator[pa.RecordBatch]:
     """The rows as they were, as far as anybody wants them."""
     return _rows(description, item.before, ItemPlan.of(description, item).kinds_before)
@@ -204,10 +173,11 @@ def _rows(
     kinds: Sequence[IndexKind],
     *,
     is_counted: bool = False,
+    footer: Footer | None = None,
 ) -> Iterator[pa.RecordBatch]:
     if file_slice is None or not (kinds or is_counted):
         return iter(())
-    return description.reader.rows(file_slice, description.columns_to_read(kinds)).batches()
+    return description.reader.rows(file_slice, description.columns_to_read(kinds), footer).batches()
 
 
 def changes_of(
@@ -322,17 +292,28 @@ def _describe(
             yield place, entries
 
 
-def item_changes(description: Description, item: WorkItem, notes: TaskNotes) -> Iterator[Described]:
+def look_at_item(description: Description, item: WorkItem) -> tuple[Known, Known]:
+    """What footers tell of one file group as it was and as it is."""
+    plan = ItemPlan.of(description, item)
+    return side_by_side(
+        lambda: look_at_footer(description, item.before, plan.kinds_before),
+        lambda: look_at_footer(description, item.after, plan.kinds_after),
+        is_local=description.reader.storage.is_local,
+    )
+
+
+def item_changes(
+    description: Description, item: WorkItem, notes: TaskNotes, before: Known, after: Known
+) -> Iterator[Described]:
     """The changes that one file group needs, its rows read here, as far as footers don't tell."""
     plan = ItemPlan.of(description, item)
-    before = look_at_footer(description, item.before, plan.kinds_before)
-    after = look_at_footer(description, item.after, plan.kinds_after)
+    old, new = before.of_rows(plan.kinds_before), after.of_rows(plan.kinds_after)
     is_counted = after.row_count is None
     return changes_of(
         description,
         item,
-        _rows(description, item.before, before.of_rows(plan.kinds_before)),
-        _rows(description, item.after, after.of_rows(plan.kinds_after), is_counted=is_counted),
+        _rows(description, item.before, old, footer=before.footer),
+        _rows(description, item.after, new, footer=after.footer, is_counted=is_counted),
         notes,
         before,
         after,
@@ -348,9 +329,10 @@ def all_changes(
     """
 
     def described() -> Iterator[Described]:
-        for item in items:
+        look = partial(look_at_item, description)
+        for item, looked in look_ahead(look, items, is_local=description.reader.storage.is_local):
             try:
-                yield from item_changes(description, item, notes)
+                yield from item_changes(description, item, notes, *looked())
             except HudiIndexError as error:
                 note_fault(error)
 

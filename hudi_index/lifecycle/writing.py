@@ -23,9 +23,10 @@ from hudi_index.entries.sorted import is_as_before
 from hudi_index.kind_parts.diff import differ
 from hudi_index.kind_specs import specs
 from hudi_index.lifecycle.runs import Counts, merged, take_counts, targets_of
+from hudi_index.side_by_side import each_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from hudi_index.lifecycle.runs import Run
     from hudi_index.metadata_table import ShardWriter, WriteStat
 
-__all__ = ["TaskResult", "surviving_changes", "write_changes", "write_runs"]
+__all__ = ["TaskResult", "surviving_changes", "write_changes", "write_held_runs", "write_runs"]
 
 
 @dataclass
@@ -58,6 +59,21 @@ def write_runs(build: Build, runs: Iterable[Run], *, write_token: str) -> TaskRe
         written = write_changes(build.writer, target, merged(of_target), write_token=write_token)
         if written:
             result.stats.append(written)
+    return result
+
+
+def write_held_runs(build: Build, runs: Sequence[Run], *, write_token: str) -> TaskResult:
+    """The same for runs that are all in memory; files of a far storage are written side by side."""
+    counts = Counts()
+    by_target = [list(of_target) for _, of_target in targets_of(take_counts(runs, counts))]
+    written = each_of(
+        lambda held: write_runs(build, held, write_token=write_token),
+        by_target,
+        is_local=build.writer.storage.is_local,
+    )
+    result = TaskResult(counts=counts)
+    for each in written:
+        result.stats += each.stats
     return result
 
 

@@ -16,7 +16,8 @@ import io
 import struct
 import zlib
 from bisect import bisect_left
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
@@ -40,7 +41,10 @@ ROWS_PER_GROUP = 16_384
 
 _MAGIC = b"PAR1"
 _OWN_PATH = b"hudi_index.path"
+_LEAST = 8
 _TAIL = 64 * 1024
+_HELD = 1024 * 1024
+"""So much of the end of a file is kept while it is written: a footer is shorter, but for huge files."""
 _PIECE = 4 * 1024 * 1024
 
 
@@ -77,27 +81,44 @@ def write_base_file(
             last = last_key(group.column(KEY), last, path)
             writer.write_table(group.replace_schema_metadata(named.metadata), row_group_size=ROWS_PER_GROUP)
             rows += group.num_rows
-    size, footer = _load_footer(storage, path)
+    footer = summed.footer() or _load_footer(storage, path)[1]
     checksum = zlib.crc32(footer)
     return WriteStat(
-        partition, file_id, name, size, checksum, rows, tombstones=0, is_log=False, content=summed.checksum
+        *(partition, file_id, name, summed.size, checksum, rows),
+        tombstones=0,
+        is_log=False,
+        content=summed.checksum,
     )
 
 
 class _Summed(io.RawIOBase):
-    """A file for writing that sums up what passes."""
+    """A file for writing that sums up what passes, and keeps the end of it."""
 
     def __init__(self, sink: pa.NativeFile) -> None:
         super().__init__()
-        self._sink, self.checksum = sink, 0
+        self._sink, self.checksum, self.size = sink, 0, 0
+        self._end: deque[bytes] = deque()
+        self._held = 0
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any) -> int:
-        self.checksum = zlib.crc32(data, self.checksum)
-        self._sink.write(data)
-        return len(data)
+        written = bytes(data)
+        self.checksum = zlib.crc32(written, self.checksum)
+        self._sink.write(written)
+        self.size += len(written)
+        self._end.append(written)
+        self._held += len(written)
+        while self._held - len(self._end[0]) >= _HELD:
+            self._held -= len(self._end.popleft())
+        return len(written)
+
+    def footer(self) -> bytes | None:
+        """The footer of what was written, with its length and magic; None if more was written since."""
+        end = b"".join(self._end)
+        wanted = _footer_length(end)
+        return end[-wanted:] if wanted <= len(end) else None
 
 
 @dataclass(frozen=True)
@@ -112,17 +133,20 @@ class BaseFile:
     """Per row group, no key in it is below this."""
     highs: tuple[str, ...]
     """Per row group, no key in it is above this. The last ones may be missing: they have no known bound."""
+    whole: bytes | None = field(default=None, repr=False)
+    """All of the file, if it is so small that it came with its footer."""
 
     @classmethod
     def open(cls, storage: Storage, stat: WriteStat) -> BaseFile:
         """Read and check the footer of a committed base file."""
         uri = storage.uri_of(stat.path)
         try:
-            size, footer = _load_footer(storage, stat.path)
+            size, footer, tail = _load_footer(storage, stat.path)
             if size != stat.size or zlib.crc32(footer) != stat.checksum:
                 raise EntryCorruptError(path=uri, reason="size or footer is not what was committed")
             metadata = pq.read_metadata(pa.BufferReader(footer))
-            return cls(storage, stat.path, metadata, *_bounds(metadata))
+            whole = tail if len(tail) == size else None
+            return cls(storage, stat.path, metadata, *_bounds(metadata), whole)
         except FileNotFoundError:
             raise MissingFileError(path=uri) from None
         except NOT_DAMAGE:
@@ -146,6 +170,11 @@ class BaseFile:
             raise EntryCorruptError(path=storage.uri_of(stat.path), reason="is not what was committed")
 
     @property
+    def held_bytes(self) -> int:
+        """About what it takes in memory."""
+        return int(self.metadata.serialized_size) * 4 + len(self.whole or b"")
+
+    @property
     def row_groups(self) -> int:
         """How many row groups the file has."""
         return len(self.lows)
@@ -165,9 +194,11 @@ class BaseFile:
     def read_row_group(self, group: int, columns: Sequence[str]) -> pa.Table:
         """The rows of one row group."""
         try:
-            with self.storage.open_input(self.path) as source:
+            with self._open() as source:
+                # Far away, what lies side by side comes in one request.
+                is_far = self.whole is None and not self.storage.is_local
                 file = pq.ParquetFile(
-                    source, metadata=self.metadata, page_checksum_verification=True, pre_buffer=False
+                    source, metadata=self.metadata, page_checksum_verification=True, pre_buffer=is_far
                 )
                 found = file.read_row_group(group, columns=list(columns), use_threads=False)
         except FileNotFoundError:
@@ -182,6 +213,9 @@ class BaseFile:
                 field = ENTRY_SCHEMA.field(name)
                 found = found.append_column(field, pa.nulls(found.num_rows, field.type))
         return found.select(list(columns))
+
+    def _open(self) -> pa.NativeFile:
+        return self.storage.open_input(self.path) if self.whole is None else pa.BufferReader(self.whole)
 
 
 def _bounds(metadata: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -203,22 +237,26 @@ def _bounds(metadata: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(lows), tuple(reversed(highs))
 
 
-def _load_footer(storage: Storage, path: str) -> tuple[int, bytes]:
-    """File size, and the footer with its length and magic."""
-    with storage.open_input(path) as source:
-        size = source.size()
-        source.seek(max(0, size - _TAIL))
-        tail = source.read()
-        if tail[-4:] != _MAGIC:
-            raise EntryCorruptError(path=storage.uri_of(path), reason="does not end like a Parquet file")
-        (length,) = struct.unpack("<I", tail[-8:-4])
-        wanted = length + 8
-        if wanted > size:
-            raise EntryCorruptError(path=storage.uri_of(path), reason="footer longer than the file")
-        if wanted > len(tail):
-            source.seek(size - wanted)
-            tail = source.read()
-        return size, tail[-wanted:]
+def _load_footer(storage: Storage, path: str) -> tuple[int, bytes, bytes]:
+    """File size, the footer with its length and magic, and all that was read with it from the file's end."""
+    size, tail = storage.tail(path, _TAIL)
+    try:
+        wanted = _footer_length(tail)
+    except ValueError as error:
+        raise EntryCorruptError(path=storage.uri_of(path), reason=str(error)) from None
+    if wanted > size:
+        raise EntryCorruptError(path=storage.uri_of(path), reason="footer longer than the file")
+    if wanted > len(tail):
+        size, tail = storage.tail(path, wanted)
+    return size, tail[-wanted:], tail
+
+
+def _footer_length(end: bytes) -> int:
+    """How long a footer is with its length and magic, as the end of a file says. Raises ValueError."""
+    if end[-4:] != _MAGIC or len(end) < _LEAST:
+        raise ValueError("does not end like a Parquet file")
+    (length,) = struct.unpack("<I", end[-8:-4])
+    return int(length) + 8
 
 
 def _regroup(entries: Iterable[pa.Table]) -> Iterator[pa.Table]:

@@ -39,6 +39,7 @@ from hudi_index.metadata_table.layout import (
 )
 from hudi_index.metadata_table.view import Commit, View
 from hudi_index.metadata_table.writer import ShardWriter
+from hudi_index.side_by_side import each_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -66,6 +67,7 @@ class Transaction:
         storage: Storage,
         ledger: Ledger,
         views: ViewLoader,
+        view: View,
         grant: Grant,
         renew_every: float | None,
         new_shards: Mapping[str, int] | None = None,
@@ -73,8 +75,8 @@ class Transaction:
         plan: bytes | None = None,
     ) -> None:
         self.grant = grant
-        self.view = views.load()
-        """What the table held when the lease was granted."""
+        self.view = view
+        """What the table held when the lease was granted; was loaded after that."""
         if later := _later_of_its_role(self.view, grant):
             ledger.abort(grant)
             reason = f"gave out {grant.requested_time}, but {later.file_name} is completed"
@@ -114,7 +116,7 @@ class Transaction:
 
     def preview(self) -> View:
         """What the table will hold once this is committed with what was added so far."""
-        return View.of([*self._views.load().commits, self._as_commit(None)])
+        return View.of([*self.view.commits, self._as_commit(self.view, None)])
 
     def commit(self, data_snapshot: Mapping[str, str] | None = None) -> CompletedInstant:
         """Make everything added visible at once.
@@ -125,13 +127,20 @@ class Transaction:
         Raises:
             CommitConflictError: The lease was lost; nothing changed.
         """
-        self._ledger.check(self.grant)
         self._check_stats()
-        touched = {stat.partition for stat in self._stats}
-        delete_strays(self._storage, touched, self.requested_time, keep={stat.path for stat in self._stats})
-        completed = self._ledger.commit(
-            self.grant, lambda name: encode_commit(self._metadata(data_snapshot), name=name)
+        delete_strays(
+            self._storage,
+            {self.requested_time},
+            partitions={stat.partition for stat in self._stats},
+            keep={stat.path for stat in self._stats},
         )
+
+        def content(name: str, is_as_begun: bool) -> bytes:  # noqa: FBT001  the ledger's word
+            # Without a decision since the lease was given there was no commit either.
+            view = self.view if is_as_begun else self._views.load()
+            return encode_commit(self._metadata(view, data_snapshot), name=name)
+
+        completed = self._ledger.commit(self.grant, content)
         self._close()
         path = completed_name(self.requested_time, completed, self.grant.action)
         instant = parse_completed(path.rpartition("/")[2])
@@ -143,7 +152,7 @@ class Transaction:
         """Give up; what was written is deleted."""
         self._close()
         self._ledger.abort(self.grant)
-        remove_dead_instants(self._storage, self._ledger)
+        remove_dead_instants(self._storage, self._ledger.settle(), self._views.list())
 
     def __enter__(self) -> Transaction:
         return self
@@ -166,14 +175,27 @@ class Transaction:
 
     def _announce(self, plan: bytes | None) -> None:
         action = self.grant.action
-        content = requested_content(action) if plan is None else plan
-        # In one step: Hudi's readers parse a pending compaction's plan, and fail on half of one.
-        self._storage.create(requested_name(self.requested_time, action), content)
-        self._storage.write(inflight_name(self.requested_time, action), b"")
-        for partition in self._new_shards:
-            text = f"commitTime={self.requested_time}\npartitionDepth=1\n"
-            with suppress(FileExistsError):
-                self._storage.create(f"{partition}/{PARTITION_METADATA}", text.encode())
+        requested, inflight = (name(self.requested_time, action) for name in (requested_name, inflight_name))
+        text = f"commitTime={self.requested_time}\npartitionDepth=1\n".encode()
+        partitions = {f"{partition}/{PARTITION_METADATA}": text for partition in self._new_shards}
+
+        def announce(file: tuple[str, bytes]) -> None:
+            path, content = file
+            if path == inflight:
+                self._storage.write(path, content)
+            elif path == requested:
+                # In one step: Hudi's readers parse a pending compaction's plan, and fail on half of one.
+                self._storage.create(path, content)
+            else:
+                with suppress(FileExistsError):
+                    self._storage.create(path, content)
+
+        files = {requested: requested_content(action), inflight: b"", **partitions}
+        if plan is not None:
+            # First: who sees that a compaction runs reads its plan.
+            announce((requested, plan))
+            del files[requested]
+        each_of(announce, files.items(), is_local=self._storage.is_local)
 
     def _keep_lease(self, seconds: float) -> None:
         while not self._stop.wait(seconds):
@@ -192,8 +214,7 @@ class Transaction:
         kept = {name: count for name, count in view.state.shards.items() if name not in self._replaced}
         return kept | self._new_shards
 
-    def _as_commit(self, data_snapshot: Mapping[str, str] | None) -> Commit:
-        view = self._views.load()
+    def _as_commit(self, view: View, data_snapshot: Mapping[str, str] | None) -> Commit:
         state = TableState(
             self._shards(view), view.state.data_snapshot if data_snapshot is None else data_snapshot
         )
@@ -203,9 +224,9 @@ class Transaction:
         metadata = CommitMetadata(self.grant.action, state, tuple(self._stats), gone)
         return Commit(CompletedInstant(_NEVER, self.requested_time, self.grant.action), metadata)
 
-    def _metadata(self, data_snapshot: Mapping[str, str] | None) -> CommitMetadata:
-        this = self._as_commit(data_snapshot)
-        needed = View.of([*self._views.load().commits, this]).needed - {self.requested_time}
+    def _metadata(self, view: View, data_snapshot: Mapping[str, str] | None) -> CommitMetadata:
+        this = self._as_commit(view, data_snapshot)
+        needed = View.of([*view.commits, this]).needed - {self.requested_time}
         return replace(this.metadata, state=replace(this.metadata.state, needed=sorted(needed)))
 
     def _check_stats(self) -> None:

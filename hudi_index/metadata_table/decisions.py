@@ -54,12 +54,17 @@ class WriterId:
 
 
 def _host() -> str:
-    # Two containers may share a host name; their process numbers live in different namespaces.
+    # Two containers may share a host name; their process numbers live in different namespaces. Two machines
+    # may share a name and the number of their first namespace, which is the same on all; not their boot.
     try:
         namespace = Path("/proc/self/ns/pid").readlink().name
     except OSError:
         namespace = ""
-    return f"{socket.gethostname()}/{namespace}"
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        boot = ""
+    return f"{socket.gethostname()}/{namespace}/{boot}"
 
 
 def _start_of(process: int) -> str:

@@ -8,9 +8,10 @@ create two different files and both succeed. The ledger puts writers in one orde
 
 A decision is `begin` (grants the lease of a role and an instant), `commit` (ends it; holds the whole
 completed timeline file) or `abort` (ends it without one). Each holds the state after it, so the newest is
-enough to go on. To decide, read the newest decision n, check that the step is allowed in its state, and
+enough to go on. To decide, know the newest decision n, check that the step is allowed in its state, and
 create n + 1. If another process created n + 1, start over from that. So each step is checked against exactly
-the state it changes:
+the state it changes, and need not be read anew if it is known already: a commit is tried from the state after
+its own `begin`, and only if that is refused has anything to be read.
 
 - One writer per role. `begin` is refused while another's lease lives (LeaseHeldError). Leases of any role
   that expired, or whose process is gone, `begin` fences: the old holder's `commit` is not allowed in any
@@ -26,7 +27,12 @@ the state it changes:
 Two roles run beside each other: `maintenance` (delta and replace commits) and `compaction`. A third,
 `repair`, makes no commit and runs beside neither.
 Old decisions are deleted once they are many and old. A writer that slept through that might create a number a
-second time, where nobody looks; it notices because the decision after it names another predecessor.
+second time, where nobody looks. So whoever has decided lists the ledger from the decision before on. If there
+are just the two, the new one follows what it was checked against. If there are more, the next one has to name
+it as its predecessor. Else it is taken back: its number was used before, or the ledger is another one by now.
+
+A process that has seen the newest decision lists from there: numbers only grow, so if that file is still
+there nothing before it matters, and if it is the last it need not be read again.
 """
 
 from __future__ import annotations
@@ -36,9 +42,16 @@ import logging
 import uuid
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import takewhile
 from typing import TYPE_CHECKING, TypeAlias
 
-from hudi_index.errors import CommitConflictError, LeaseHeldError, StoragePlaceError, TimelineCorruptError
+from hudi_index.errors import (
+    NOT_DAMAGE,
+    CommitConflictError,
+    LeaseHeldError,
+    StoragePlaceError,
+    TimelineCorruptError,
+)
 from hudi_index.metadata_table.decisions import (
     Decision,
     Grant,
@@ -54,11 +67,12 @@ from hudi_index.metadata_table.layout import (
     decision_path,
     instant_after,
 )
+from hudi_index.side_by_side import each_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hudi_index.storage import Storage
+    from hudi_index.storage import Storage, StoredFile
 
 __all__ = [
     "COMPACTION_ROLE",
@@ -84,13 +98,29 @@ _LONGEST_LEASES = 10
 
 _KEPT_DECISIONS = 100
 _KEPT_TIME = timedelta(hours=24)
+_AT_ONCE = 32
 
 
 class Ledger:
     """Reads and extends the decisions of one table."""
 
-    def __init__(self, storage: Storage, *, clock: Clock, lease: timedelta) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        *,
+        clock: Clock,
+        lease: timedelta,
+        is_visible: Callable[[str], bool] = lambda _: False,
+    ) -> None:
         self._storage, self._clock, self._lease = storage, clock, lease
+        self._is_visible = is_visible
+        """Whether a completed timeline file was seen."""
+        self._newest: tuple[StoredFile, Decision] | None = None
+        """The newest decision that was seen, with its file: while that is the same, so is what it says."""
+        self._visible = ""
+        """The id of the newest decision that is known to be visible."""
+        self._begun: dict[int, LedgerState] = {}
+        """The state after each `begin` that is still open here, by the token it gave."""
 
     def state(self) -> LedgerState:
         """What holds now."""
@@ -114,10 +144,18 @@ class Ledger:
             requested = instant_after(state.last_time, now)
             grant = Grant(state.number + 1, role, action, requested, owner, now + self._lease)
             after = replace(state, last_time=requested, open={**alive, role: grant})
-            if self._decide(Decision("begin", now, after, state.decision_id)):
-                self._forget_old()
+            begun = self._decide(Decision("begin", now, after, state.decision_id))
+            if begun:
+                self._begun[grant.token] = begun
+                # Not each time: it costs a listing of all.
+                if grant.token % max(1, _KEPT_DECISIONS // 4) <= 1:
+                    self._forget_old()
                 log.debug("%s has the %s lease for %s until %s", owner, role, requested, grant.expires)
                 return grant
+
+    def state_after(self, grant: Grant) -> LedgerState:
+        """What held when a lease was given by this object, and everything decided until then was visible."""
+        return self._begun[grant.token]
 
     def start_over(self, floor: str) -> None:
         """Decide that no lease is open and that all instants up to `floor` were given out.
@@ -133,14 +171,11 @@ class Ledger:
 
     def forget_before(self, grant: Grant) -> None:
         """Delete the decisions before a lease was given: the commits in them are of a table that is gone."""
-        for number in self._numbers():
-            if number < grant.token:
-                self._storage.delete(decision_path(number))
-                self._storage.delete(decision_path(number).replace(".json", ".lease"))
+        self._delete([number for number, _ in self._list() if number < grant.token])
 
     def open_leases(self) -> list[Grant]:
         """The leases that live, by the newest decision that can be read."""
-        for number in reversed(self._numbers()):
+        for number, _ in reversed(self._list()):
             try:
                 state = self._load(number).state
             except (TimelineCorruptError, FileNotFoundError):
@@ -148,27 +183,32 @@ class Ledger:
             return [grant for grant in state.open.values() if not self._has_ended(grant)]
         return []
 
-    def commit(self, grant: Grant, content: Callable[[str], bytes]) -> str:
+    def commit(self, grant: Grant, content: Callable[[str, bool], bytes]) -> str:
         """Decide that the grant's instant completes, and complete it; returns the completed time.
 
-        `content` is asked, for the file's name, again for each attempt: it may depend on commits that came
-        in between.
+        Args:
+            grant: The lease, which may have been lost.
+            content: Is asked, for the file's name, again for each attempt: it may depend on commits that came
+                in between. It is told whether none did since the lease was given.
         """
+        begun = self._begun.pop(grant.token, None)
         while True:
-            state = self._state_for(grant)
+            state, begun = begun or self._state_for(grant), None
             now = self._clock()
             completed = instant_after(state.last_time, now)
             path = completed_name(grant.requested_time, completed, grant.action)
             after = replace(state, last_time=completed, open=_without(state, grant))
             name = path.rpartition("/")[2]
-            decision = Decision("commit", now, after, state.decision_id, path, content(name))
-            if self._decide(decision):
-                log.debug("decision %d completes %s", decision.state.number + 1, path)
-                self._complete(decision)
+            data = content(name, state.number == grant.token)
+            decision = Decision("commit", now, after, state.decision_id, path, data)
+            if decided := self._decide(decision):
+                log.debug("decision %d completes %s", decided.number, path)
+                self._complete(replace(decision, state=decided))
                 return completed
 
     def abort(self, grant: Grant) -> None:
         """Give the lease back without a commit. Does nothing if it was lost already."""
+        self._begun.pop(grant.token, None)
         while True:
             try:
                 state = self._state_for(grant)
@@ -207,26 +247,44 @@ class Ledger:
             # Nobody renews for so long: a damaged file must not keep others out for years.
             if renewed <= self._clock() + _LONGEST_LEASES * self._lease:
                 return max(grant.expires, renewed)
+        except NOT_DAMAGE:
+            raise  # it may be renewed
         except (OSError, ValueError, KeyError, TypeError):
             pass  # never renewed; the lease is a hint, so an unreadable renewal is none
         return grant.expires
 
-    def _numbers(self) -> list[int]:
+    def _list(self, since: int = 0) -> list[tuple[int, StoredFile]]:
+        """The decisions from a number on, in order."""
+        before = decision_path(since - 1).rpartition("/")[2] if since > 0 else None
         try:
-            listed = self._storage.list(LEDGER)
+            listed = self._storage.list(LEDGER, before)
         except StoragePlaceError as error:
             reason = "is a file where a folder should be"
             raise TimelineCorruptError(path=self._storage.uri_of(LEDGER), reason=reason) from error
-        found = (decision_number(file.name) for file in listed)
-        return sorted(number for number in found if number is not None)
+        found = ((decision_number(file.name), file) for file in listed)
+        return [(number, file) for number, file in found if number is not None]
 
     def _head(self) -> Decision | None:
-        while numbers := self._numbers():
+        while listed := self._list_newest():
+            number, file = listed[-1]
+            if self._newest and self._newest[0] == file:
+                return self._newest[1]
             try:
-                return self._load(numbers[-1])
+                found = self._load(number)
             except FileNotFoundError:
                 continue  # deleted as old between listing and reading: newer ones exist
+            self._newest = (file, found)
+            return found
         return None
+
+    def _list_newest(self) -> list[tuple[int, StoredFile]]:
+        """The newest decisions: those from the one that is known on, all if that is not there any more."""
+        if self._newest:
+            file, decision = self._newest
+            listed = self._list(decision.state.number)
+            if listed and listed[0][1] == file:
+                return listed
+        return self._list()
 
     def _settle_head(self) -> Decision | None:
         """The newest decision, after making sure that what it decided is visible."""
@@ -236,37 +294,44 @@ class Ledger:
         return head
 
     def _complete(self, decision: Decision) -> None:
-        if decision.completes:
-            try:
-                self._storage.create(decision.completes, decision.content)
-            except FileExistsError:
-                return
-            except StoragePlaceError as error:
-                reason = "a file stands where a folder should be"
-                raise TimelineCorruptError(
-                    path=self._storage.uri_of(decision.completes), reason=reason
-                ) from error
+        if not decision.completes or decision.state.decision_id == self._visible:
+            return
+        if self._is_visible(decision.completes):
+            return
+        try:
+            self._storage.create(decision.completes, decision.content)
+        except FileExistsError:
+            pass
+        except StoragePlaceError as error:
+            reason = "a file stands where a folder should be"
+            raise TimelineCorruptError(
+                path=self._storage.uri_of(decision.completes), reason=reason
+            ) from error
+        self._visible = decision.state.decision_id
 
-    def _decide(self, decision: Decision) -> bool:
-        """Create the next decision; False if another process was first."""
+    def _decide(self, decision: Decision) -> LedgerState | None:
+        """Create the next decision; returns the state after it, None if another process was first."""
         number = decision.state.number + 1
         state = replace(decision.state, number=number, decision_id=uuid.uuid4().hex)
+        made = replace(decision, state=state)
         try:
-            self._storage.create(decision_path(number), encode_decision(replace(decision, state=state)))
+            self._storage.create(decision_path(number), encode_decision(made))
         except FileExistsError:
-            return False
-        return self._is_in_order(state, decision.completes)
+            return None
+        return state if self._is_in_order(made) else None
 
-    def _is_in_order(self, state: LedgerState, completes: str | None) -> bool:
-        newest = self._numbers()[-1:]
-        if newest == [state.number]:
+    def _is_in_order(self, made: Decision) -> bool:
+        state = made.state
+        listed = self._list(state.number - 1)
+        if [number for number, _ in listed] == list(range(max(1, state.number - 1), state.number + 1)):
+            self._newest = (listed[-1][1], made)
             return True
         try:
             if self._load(state.number + 1).previous == state.decision_id:
                 return True
         except FileNotFoundError:
             # Either this number was used and forgotten long ago, or so much followed that our successor was.
-            if completes and self._storage.exists(completes):
+            if made.completes and self._storage.exists(made.completes):
                 return True
         self._storage.delete(decision_path(state.number))
         return False
@@ -281,16 +346,26 @@ class Ledger:
         return decode_decision(content, number, path=uri)
 
     def _forget_old(self) -> None:
-        numbers = self._numbers()
-        old = instant_after("", self._clock() - _KEPT_TIME)
-        for number in numbers[:-_KEPT_DECISIONS]:
+        numbers = [number for number, _ in self._list()][:-_KEPT_DECISIONS]
+        before = instant_after("", self._clock() - _KEPT_TIME)
+
+        def is_old(number: int) -> bool:
             try:
-                if self._load(number).state.last_time > old:
-                    return
-            except TimelineCorruptError:
-                pass  # it is behind the newest: nobody else reads it
-            self._storage.delete(decision_path(number))
-            self._storage.delete(decision_path(number).replace(".json", ".lease"))
+                return self._load(number).state.last_time <= before
+            except (TimelineCorruptError, FileNotFoundError):
+                return True  # it is behind the newest: nobody else reads it
+
+        while numbers:
+            first, numbers = numbers[:_AT_ONCE], numbers[_AT_ONCE:]
+            are_old = each_of(is_old, first, is_local=self._storage.is_local)
+            old = list(takewhile(bool, are_old))
+            self._delete(first[: len(old)])
+            if len(old) < len(first):
+                return
+
+    def _delete(self, numbers: list[int]) -> None:
+        paths = [decision_path(number) for number in numbers]
+        self._storage.delete(*paths, *(path.replace(".json", ".lease") for path in paths))
 
 
 def _in_the_way(role: str, alive: dict[str, Grant]) -> Grant | None:

@@ -67,7 +67,9 @@ def mend(
             for path, content in now.rewritten.items():
                 if not path.startswith(f"{TIMELINE}/"):
                     _replace(now.storage, path, content, set_aside)
-            remove_dead_instants(now.storage, ledger)
+            state = ledger.settle()
+            names = [file.name for file in now.storage.list(TIMELINE)]
+            remove_dead_instants(now.storage, state, names)
     now.damage = found.damage | now.damage
     now.strays = found.strays | now.strays
     return now

@@ -26,6 +26,7 @@ from hudi_index.entries.schema import DELETED, ENTRY_SCHEMA, KEY, PAYLOADS
 from hudi_index.entries.sorted import first_of_each
 from hudi_index.metadata_table.base_file import BaseFile
 from hudi_index.metadata_table.log_file import load_log_file
+from hudi_index.side_by_side import each_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -135,12 +136,19 @@ class Reader:
         self, slices: list[ShardSlice], ranges: list[list[KeyRange]], columns: Sequence[str] | None
     ) -> pa.Table:
         names = _with_key(columns)
+        self._read_ahead(shard_slice for shard_slice, wanted in zip(slices, ranges, strict=True) if wanted)
         found = [
             self._read_slice(shard_slice, wanted, names)
             for shard_slice, wanted in zip(slices, ranges, strict=True)
             if wanted
         ]
         return pa.concat_tables(found) if found else _schema_of(names).empty_table()
+
+    def _read_ahead(self, slices: Iterable[ShardSlice]) -> None:
+        """Bring the logs and footers of slices, where each costs a request, all at once."""
+        if not self.storage.is_local:
+            stats = [stat for shard_slice in slices for stat in shard_slice.files]
+            each_of(lambda stat: self._log(stat) if stat.is_log else self._base(stat), stats, is_local=False)
 
     def _read_slice(self, shard_slice: ShardSlice, wanted: list[KeyRange], names: list[str]) -> pa.Table:
         logs = [_rows_in(self._log(stat), wanted) for stat in shard_slice.logs]
@@ -156,7 +164,7 @@ class Reader:
         return self._cache.fetch(
             stat.path,
             lambda: BaseFile.open(self.storage, stat),
-            lambda file: file.metadata.serialized_size * 4,
+            lambda file: file.held_bytes,
         )
 
     def _log(self, stat: WriteStat) -> pa.Table:

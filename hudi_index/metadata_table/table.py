@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hudi_index.metadata_table.layout import CompletedInstant
-    from hudi_index.metadata_table.ledger import Clock
+    from hudi_index.metadata_table.ledger import Clock, Grant
     from hudi_index.metadata_table.view import ShardSlice, View
     from hudi_index.storage import Storage
 
@@ -93,10 +93,16 @@ class MetadataTable:
     ) -> None:
         self.storage, self.settings = storage, settings or Settings()
         self._clock, self._renews_lease = clock, renews_lease
-        self._owner = owner or WriterId.this_process()
-        self._ledger = Ledger(storage, clock=clock, lease=self.settings.lease)
+        self._given_owner = owner
         self._views = ViewLoader(storage)
+        self._ledger = Ledger(
+            storage,
+            clock=clock,
+            lease=self.settings.lease,
+            is_visible=lambda path: self._views.has_seen(path),
+        )
         self._cache = ReaderCache()
+        self._is_made = False
 
     @classmethod
     def of(cls, table: Storage, settings: Settings | None = None) -> MetadataTable:
@@ -108,10 +114,17 @@ class MetadataTable:
         return self.storage.exists(PROPERTIES)
 
     def create(self) -> None:
-        """Make an empty table; an existing one stays as it is."""
+        """Make an empty table; an existing one stays as it is.
+
+        Raises:
+            UnsupportedStorageError: the storage would not refuse a second one, and so would lose commits.
+        """
+        if self._is_made:
+            return
         try:
             with suppress(FileExistsError):
-                self.storage.create(PROPERTIES, properties_text(_NAME).encode())
+                self.storage.check_create(PROPERTIES, properties_text(_NAME).encode())
+            self._is_made = True
         except StoragePlaceError as error:
             reason = "a file stands where a folder should be"
             raise TimelineCorruptError(path=self.storage.uri_of(PROPERTIES), reason=reason) from error
@@ -122,7 +135,11 @@ class MetadataTable:
 
     def reader(self) -> Reader:
         """A reader of what the table holds now; later commits don't change what it sees."""
-        return Reader(self.storage, self.view(), self._cache)
+        return self.reader_of(self.view())
+
+    def reader_of(self, view: View) -> Reader:
+        """A reader of a view of this table."""
+        return Reader(self.storage, view, self._cache)
 
     def begin(
         self,
@@ -144,12 +161,12 @@ class MetadataTable:
                 visible by this call, so that may happen without anybody else.
         """
         action = REPLACE_COMMIT if replaced else DELTA_COMMIT
-        grant = self._ledger.begin(MAINTENANCE_ROLE, action, self._owner)
-        remove_dead_instants(self.storage, self._ledger)
+        grant, view = self._take_lease(MAINTENANCE_ROLE, action)
         transaction = Transaction(
             storage=self.storage,
             ledger=self._ledger,
             views=self._views,
+            view=view,
             grant=grant,
             renew_every=self._renewal,
             new_shards=shards,
@@ -170,22 +187,30 @@ class MetadataTable:
         Raises:
             LeaseHeldError: Another process is compacting.
         """
-        self._check_known(self.view(), partitions or ())
-        if not slices_to_compact(self.view(), self.settings.due, partitions=partitions, force=force):
+        seen = self.view()
+        self._check_known(seen, partitions or ())
+        if not slices_to_compact(seen, self.settings.due, partitions=partitions, force=force):
             return None
-        grant = self._ledger.begin(COMPACTION_ROLE, COMPACTION, self._owner)
-        remove_dead_instants(self.storage, self._ledger)
+        grant, view = self._take_lease(COMPACTION_ROLE, COMPACTION)
         # Planned again: what completed until the instant was granted is older than it, what comes is not.
-        planned = slices_to_compact(self.view(), self.settings.due, partitions=partitions, force=force)
+        planned = slices_to_compact(view, self.settings.due, partitions=partitions, force=force)
         transaction = Transaction(
             storage=self.storage,
             ledger=self._ledger,
             views=self._views,
+            view=view,
             grant=grant,
             renew_every=self._renewal,
             plan=encode_plan(planned),
         )
         return transaction, planned
+
+    def _take_lease(self, role: str, action: str) -> tuple[Grant, View]:
+        """A lease, and what the table holds after it was given: one listing, for this and for the dead."""
+        grant = self._ledger.begin(role, action, self._owner)
+        names = self._views.list()
+        remove_dead_instants(self.storage, self._ledger.state_after(grant), names)
+        return grant, self._views.load(names)
 
     def compact(
         self, *, partitions: Sequence[str] | None = None, force: bool = False
@@ -204,10 +229,10 @@ class MetadataTable:
 
     def clean(self) -> int:
         """Delete files that nobody needs any more; returns how many."""
-        remove_dead_instants(self.storage, self._ledger)
-        return clean(
-            self.storage, self._ledger, self._views, now=self._clock(), retention=self.settings.retention
-        )
+        state, names = self._ledger.settle(), self._views.list()
+        remove_dead_instants(self.storage, state, names)
+        view = self._views.load(names)
+        return clean(self.storage, state, view, now=self._clock(), retention=self.settings.retention)
 
     def writers(self) -> list[WriterId]:
         """Who has a lease that lives."""
@@ -226,7 +251,7 @@ class MetadataTable:
             LeaseHeldError: Another process is writing.
         """
         mended = mend(self.check(), self._ledger, self._owner, set_aside, again=self.check)
-        self._views = ViewLoader(self.storage)
+        self._views, self._is_made = ViewLoader(self.storage), False
         return mended
 
     def forget(
@@ -243,7 +268,10 @@ class MetadataTable:
 
     def status(self) -> list[PartitionStatus]:
         """How each partition is."""
-        view = self.view()
+        return self.status_of(self.view())
+
+    def status_of(self, view: View) -> list[PartitionStatus]:
+        """How each partition of a view is."""
         return [self._status_of(view, name) for name in sorted(view.state.shards)]
 
     def _status_of(self, view: View, partition: str) -> PartitionStatus:
@@ -261,6 +289,11 @@ class MetadataTable:
             deepest_log=max((len(shard_slice.logs) for shard_slice in slices), default=0),
             due=reasons[0] if reasons else None,
         )
+
+    @property
+    def _owner(self) -> WriterId:
+        # Not when the table is opened: that may have been in the process that this one was forked from.
+        return self._given_owner or WriterId.this_process()
 
     @property
     def _renewal(self) -> float | None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from hudi_index.errors import MissingFileError, StoragePlaceError, TimelineCorruptError
 from hudi_index.metadata_table.commit_metadata import TableState, decode_commit
 from hudi_index.metadata_table.layout import TIMELINE, parse_completed, shard_of_file_id
+from hudi_index.side_by_side import each_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -178,29 +179,41 @@ class ViewLoader:
         self._known: dict[CompletedInstant, CommitMetadata] = {}
         self._last: tuple[frozenset[CompletedInstant], View] | None = None
 
-    def load(self) -> View:
+    def has_seen(self, path: str) -> bool:
+        """Whether a commit's file was there when the view was last loaded."""
+        instant = parse_completed(path.rpartition("/")[2])
+        return instant is not None and instant in self._known
+
+    def list(self) -> list[str]:
+        """The names of the files in the timeline."""
+        try:
+            return [file.name for file in self._storage.list(TIMELINE)]
+        except StoragePlaceError as error:
+            reason = "is a file where a folder should be"
+            raise TimelineCorruptError(path=self._storage.uri_of(TIMELINE), reason=reason) from error
+
+    def load(self, names: Iterable[str] | None = None) -> View:
         """The current view: one listing, and one small file per commit not seen yet.
 
         A listing taken while commits come and old ones are cleaned may show a later one without an earlier
         one. That passes; what is still missing when looked at again is lost.
+
+        Args:
+            names: The files of the timeline, if they have just been listed.
         """
         for _ in range(_LOOKS - 1):
             try:
-                return self._load_once()
+                return self._load_once(self.list() if names is None else names)
             except MissingFileError:
-                continue
-        return self._load_once()
+                names = None
+        return self._load_once(self.list())
 
-    def _load_once(self) -> View:
-        try:
-            names = [file.name for file in self._storage.list(TIMELINE)]
-        except StoragePlaceError as error:
-            reason = "is a file where a folder should be"
-            raise TimelineCorruptError(path=self._storage.uri_of(TIMELINE), reason=reason) from error
+    def _load_once(self, names: Iterable[str]) -> View:
         completed = frozenset(instant for instant in map(parse_completed, names) if instant)
         if self._last and self._last[0] == completed:
             return self._last[1]
-        self._known = {instant: self._metadata_of(instant) for instant in completed}
+        metadata = each_of(self._metadata_of, completed, is_local=self._storage.is_local)
+        self._known = dict(zip(completed, metadata, strict=True))
         try:
             view = View.of(Commit(instant, metadata) for instant, metadata in self._known.items())
         except TimelineCorruptError as error:

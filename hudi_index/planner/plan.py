@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hudi_index.arguments import check_list_of_texts
+from hudi_index.catalog import Catalog
 from hudi_index.errors import InvalidOptionError, UnknownColumnError, WrongTypeError
 from hudi_index.jobs import timed
 from hudi_index.kind_specs import Tier
 from hudi_index.planner.lookups import Lookups
 from hudi_index.planner.scan_plan import Answer, ScanPlan, condition_text
-from hudi_index.planner.usable import UsableIndexes
+from hudi_index.planner.usable import IndexLook, UsableIndexes
 from hudi_index.predicate import (
     AllOf,
     AnyOf,
@@ -44,6 +45,7 @@ from hudi_index.predicate import (
     with_expressions,
 )
 from hudi_index.predicate.calendar import STORED
+from hudi_index.side_by_side import side_by_side
 from hudi_index.table import Snapshot, UnreadablePartitionValueError
 from hudi_index.table.types import sql_schema
 
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from hudi_index.predicate import Calendar, Filters, Leaf, Schema, Tree
     from hudi_index.predicate.expression import Expression
     from hudi_index.storage import Storage
+    from hudi_index.table import TableConfig
 
 __all__ = ["Answer", "ScanPlan", "files_to_query", "plan"]
 
@@ -74,6 +77,8 @@ def plan(
     session: Session | None = None,
     snapshot: Snapshot | None = None,
     known: Snapshot | None = None,
+    expected: TableConfig | None = None,
+    catalog: Catalog | None = None,
     only: Collection[str] | None = None,
     calendar: Calendar = STORED,
 ) -> ScanPlan:
@@ -89,6 +94,8 @@ def plan(
         session: What else gives a text its meaning, instead of its time zone alone.
         snapshot: The table as it is read, if that is decided already.
         known: The table as it was seen before: used again if it is still so.
+        expected: The table's properties as they were last seen, if there is no `known`.
+        catalog: Of that table; kept between plans, it remembers what it read.
         only: The indexes to ask, by name, also where that costs more than it saves; all that pay if None.
         calendar: How whoever reads the slices takes old dates and timestamps.
 
@@ -102,12 +109,14 @@ def plan(
         session = predicate.session
     session = session or Session.of_text(time_zone)
     with timed(seconds, "snapshot"):
-        snapshot = snapshot or Snapshot.load(storage, as_of, known=known)
-    with timed(seconds, "coverage"):
-        schema = sql_schema(snapshot.schema_with_meta_columns)
-        indexes = UsableIndexes.of(
-            snapshot, metadata_table, schema, session=session, only=only, calendar=calendar
+        seen, look = side_by_side(
+            lambda: snapshot or Snapshot.load(storage, as_of, known=known, expected=expected),
+            lambda: IndexLook(catalog or Catalog(storage), metadata_table),
+            is_local=storage.is_local,
         )
+    with timed(seconds, "coverage"):
+        schema = sql_schema(seen.schema_with_meta_columns)
+        indexes = UsableIndexes.of(seen, look, schema, session=session, only=only, calendar=calendar)
     with timed(seconds, "predicate"):
         if isinstance(predicate, str):
             text = predicate
@@ -120,7 +129,7 @@ def plan(
             rows = condition
         tree = calendar.widen(tree_of(condition, time_zone=session.zone))
     with timed(seconds, "indexes"):
-        found = _plan_tree(text, tree, snapshot, Lookups(indexes, snapshot.slices, calendar))
+        found = _plan_tree(text, tree, seen, Lookups(indexes, seen.slices, calendar))
     return replace(found, condition=rows, time_zone=session.zone, unusable=indexes.unusable, seconds=seconds)
 
 
@@ -156,13 +165,17 @@ def files_to_query(
     if not column_domain.is_none:
         domains = {name: column_domain.domains.get(name) for name in columns}
         chosen = ColumnDomain({name: domain for name, domain in domains.items() if domain is not None})
-    snapshot = Snapshot.load(storage, as_of)
+    snapshot, look = side_by_side(
+        lambda: Snapshot.load(storage, as_of),
+        lambda: IndexLook(Catalog(storage), metadata_table),
+        is_local=storage.is_local,
+    )
     schema = sql_schema(snapshot.schema_with_meta_columns)
     for name in columns:
         if schema.look_up(tuple(name.split("."))) is None:
             raise UnknownColumnError(column=name, known=schema.paths())
     _check_domains(chosen, schema)
-    indexes = UsableIndexes.of(snapshot, metadata_table, schema, session=Session.of_text("UTC"))
+    indexes = UsableIndexes.of(snapshot, look, schema, session=Session.of_text("UTC"))
     tree = tree_of_domains(chosen)
     return _plan_tree(_text_of(chosen), tree, snapshot, Lookups(indexes, snapshot.slices)).files
 

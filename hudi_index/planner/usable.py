@@ -8,34 +8,38 @@ query without indexes is right, only slower, and the reason is kept for `explain
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from hudi_index.catalog import Catalog, IndexState
+from hudi_index.catalog import IndexState
 from hudi_index.coverage import files
 from hudi_index.coverage.covered import Covered
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.errors import CorruptError, UserError
 from hudi_index.kinds import kind_in, reason_against, reason_against_schema, summary_of, term_types_of
 from hudi_index.log_once import warn_once
+from hudi_index.metadata_table import Reader
 from hudi_index.predicate import BoundTerm, Session, Term, bind_expression, derivation_of, parse_type
 from hudi_index.predicate.calendar import STORED
+from hudi_index.side_by_side import each_of
 from hudi_index.table.calendar import has_times
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from hudi_index.catalog import IndexDefinition
+    from hudi_index.catalog import Catalog, CatalogSnapshot, IndexDefinition
     from hudi_index.kind_parts.protocol import Answering
     from hudi_index.kind_specs import Tier
-    from hudi_index.metadata_table import MetadataTable, Reader
+    from hudi_index.metadata_table import MetadataTable
     from hudi_index.predicate import Calendar, Derivation, Schema, SqlType
     from hudi_index.table import Snapshot
 
-__all__ = ["READ_ERRORS", "UsableIndex", "UsableIndexes"]
+__all__ = ["READ_ERRORS", "IndexLook", "UsableIndex", "UsableIndexes"]
 
 log = logging.getLogger(__name__)
 
@@ -99,24 +103,34 @@ class UsableIndexes:
     def of(
         cls,
         snapshot: Snapshot,
-        metadata_table: MetadataTable,
+        look: IndexLook,
         schema: Schema,
         *,
         session: Session,
         only: Collection[str] | None = None,
         calendar: Calendar = STORED,
     ) -> UsableIndexes:
-        """What the indexes of a table know of a snapshot. Raises NoSuchIndexError."""
+        """What the indexes of a table know of a snapshot. Raises NoSuchIndexError.
+
+        Args:
+            snapshot: The table as it is read.
+            look: A look at its indexes, before or after or beside that at the table.
+            schema: The table's columns.
+            session: What gives the query its meaning.
+            only: The indexes to ask; all if None.
+            calendar: How whoever reads the slices takes old dates and timestamps.
+        """
         found = cls(Covered.none(len(snapshot.slices)), table=snapshot.storage.uri)
         try:
-            catalog = Catalog(snapshot.storage).load()
+            catalog = look.definitions
             definitions = tuple(catalog)
             if only is not None:
                 found.only = frozenset(catalog.definition_of(name).name for name in only)
-            if not definitions or not metadata_table.exists():
+            reader = look.reader if definitions else None
+            if reader is None:
                 return found
-            found.reader = metadata_table.reader()
-            found.covered = _load_covered(snapshot, found.reader)
+            found.reader = reader
+            found.covered = _load_covered(snapshot, reader)
             if calendar.is_other and has_times(snapshot.schema, snapshot.config.ordering_fields):
                 # Which of two records stands is decided by values that the query's reader sees otherwise.
                 found.covered = _without_logs(found.covered, snapshot)
@@ -190,13 +204,49 @@ class UsableIndexes:
         return {by_text: own, by_tree: own}
 
 
+class IndexLook:
+    """A look at the indexes of a table, which may be taken beside the look at the table itself.
+
+    No order of the two is wrong, nor of catalog and entries: a commit says by id which indexes describe its
+    slices, and a slice is covered only if it is the one that is noted. What can't be read raises where it is
+    asked for.
+    """
+
+    def __init__(self, catalog: Catalog, metadata_table: MetadataTable) -> None:
+        self._catalog, self._metadata_table = catalog, metadata_table
+        if not catalog.storage.is_local:
+            each_of(self._read_ahead, ["definitions", "reader"], is_local=False)
+
+    @cached_property
+    def definitions(self) -> CatalogSnapshot:
+        """The catalog."""
+        return self._catalog.load()
+
+    @cached_property
+    def reader(self) -> Reader | None:
+        """Reads the entries; None if there is no index metadata table."""
+        reader = self._metadata_table.reader()
+        return reader if reader.view.commits or self._metadata_table.exists() else None
+
+    def _read_ahead(self, name: str) -> None:
+        with suppress(*READ_ERRORS):
+            reader = getattr(self, name)
+            if isinstance(reader, Reader):
+                # What every plan wants first is on its way while the table is listed.
+                _load_notes(reader)
+
+
 def _load_covered(snapshot: Snapshot, reader: Reader) -> Covered:
     noted_in = (stat.path for file_slice in reader.view.slices(files.PARTITION) for stat in file_slice.files)
     return Covered.of(
         snapshot,
         (reader.storage.uri, *noted_in),
-        lambda: reader.lookup(files.PARTITION, [KeyRange.all()], columns=[files.PAYLOAD]),
+        lambda: _load_notes(reader),
     )
+
+
+def _load_notes(reader: Reader) -> pa.Table:
+    return reader.lookup(files.PARTITION, [KeyRange.all()], columns=[files.PAYLOAD])
 
 
 def _without_logs(covered: Covered, snapshot: Snapshot) -> Covered:

@@ -16,7 +16,7 @@ maximum and null count are certain, and None is given where they are not:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -59,7 +59,7 @@ class ColumnStatistics:
 
 def row_count_of(storage: Storage, path: str) -> int:
     """Rows of a base file. Raises MissingSliceFileError."""
-    return int(_footer_of(storage, path).num_rows)
+    return int(_open_end(storage, path)[0].num_rows)
 
 
 def footer_statistics(
@@ -79,12 +79,14 @@ class Footer:
     file_slice: FileSlice
     metadata: Any
     """pyarrow's FileMetaData, which has no useful type."""
+    source: pa.NativeFile | None = field(default=None, repr=False, compare=False)
+    """The open file, where to open it again would be one more journey."""
 
     @classmethod
     def load(cls, storage: Storage, shape: TableShape, file_slice: FileSlice) -> Footer:
         """The footer of a slice that has a base file. Raises MissingSliceFileError."""
         assert file_slice.base_path is not None
-        return cls(shape, file_slice, _footer_of(storage, file_slice.base_path))
+        return cls(shape, file_slice, *_open_end(storage, file_slice.base_path))
 
     @property
     def row_count(self) -> int:
@@ -128,10 +130,15 @@ def _path_values_of(
         return {}, shape.partitions.from_path
 
 
-def _footer_of(storage: Storage, path: str) -> Any:
+def _open_end(storage: Storage, path: str) -> tuple[Any, pa.NativeFile | None]:
+    """Pyarrow's FileMetaData of a base file; of one that is far away, the file with the end that was read."""
     try:
-        with naming_table_file(storage, path), storage.open_input(path, FOOTER) as source:
-            return pq.read_metadata(source)
+        with naming_table_file(storage, path):
+            if not storage.is_local:
+                source = storage.open_input(path, FOOTER)
+                return pq.read_metadata(source), source
+            with storage.open_input(path) as source:
+                return pq.read_metadata(source), None
     except FileNotFoundError as error:
         raise MissingSliceFileError(
             path=storage.uri_of(path), reason="it was cleaned or rolled back"

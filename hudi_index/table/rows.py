@@ -63,13 +63,20 @@ class TableReader:
     refused: Mapping[SliceIdentity, str] = field(default_factory=dict, hash=False)
     """Slices that hudi-rs was seen to refuse, and why: they are for Spark."""
 
-    def rows(self, file_slice: FileSlice, columns: Sequence[str] | None = None) -> SliceRows:
+    def rows(
+        self, file_slice: FileSlice, columns: Sequence[str] | None = None, footer: Footer | None = None
+    ) -> SliceRows:
         """The rows of a slice, current or not, with these columns (all data columns by default).
 
         A nested column (`a.b`) brings its top-level column. Raises UnknownColumnError.
+
+        Args:
+            file_slice: The slice.
+            columns: Their names.
+            footer: That of its base file, if it was read before.
         """
         names = self.shape.schema.columns.names if columns is None else map(self.column_of, columns)
-        return SliceRows(self, file_slice, tuple(dict.fromkeys(names)))
+        return SliceRows(self, file_slice, tuple(dict.fromkeys(names)), footer)
 
     def row_count(self, file_slice: FileSlice) -> int:
         """How many rows a slice holds: from the footer where that is the truth, else counted."""
@@ -125,7 +132,7 @@ class TableReader:
         self._refuse_changed_logs(file_slice)
 
     def _stream_base(
-        self, file_slice: FileSlice, path: str, projection: Sequence[str]
+        self, file_slice: FileSlice, path: str, projection: Sequence[str], footer: Footer | None
     ) -> Iterator[pa.RecordBatch]:
         """The rows of a slice that is a base file.
 
@@ -133,10 +140,16 @@ class TableReader:
         """
         try:
             with naming_table_file(self.storage, path):
-                source = self.storage.open_input(path, FOOTER)
-                # One request for the columns of a row group, where each request is a journey.
-                pre_buffer = not self.storage.is_local
-                file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=pre_buffer)
+                if footer is None and not self.storage.is_local:
+                    footer = self.footer(file_slice)
+                source = footer.source if footer else None
+                # Far away, one request for the columns of a row group.
+                file = pq.ParquetFile(
+                    self.storage.open_input(path) if source is None else source,
+                    metadata=footer.metadata if footer else None,
+                    coerce_int96_timestamp_unit="us",
+                    pre_buffer=not self.storage.is_local,
+                )
         except FileNotFoundError:
             self._refuse_missing_files(file_slice)
             raise
@@ -221,6 +234,8 @@ class SliceRows:
     table: TableReader
     file_slice: FileSlice
     columns: tuple[str, ...]
+    footer: Footer | None = field(default=None, repr=False, compare=False)
+    """That of the base file, if it was read before."""
 
     @property
     def group(self) -> FileGroupId:
@@ -289,7 +304,7 @@ class SliceRows:
     def _merge(self, projection: list[str]) -> Iterator[pa.RecordBatch]:
         base_path = self.file_slice.base_path
         if not self.file_slice.log_files and base_path is not None:
-            yield from self.table._stream_base(self.file_slice, base_path, projection)
+            yield from self.table._stream_base(self.file_slice, base_path, projection, self.footer)
             return
         batches = self.table._stream(self.file_slice, projection)
         yield from self._order(batches, self._base_keys())

@@ -3,6 +3,11 @@
 The timeline is read before the files, so every file of a commit that it names is there to be listed, and
 once more after, to see that nobody has begun to delete any. Files of later commits are not counted.
 
+A snapshot that is known already is compared with one look at the properties, the timeline and the files, in
+whatever order or at once. Nothing ever leaves a timeline but by archiving, which leaves its own trace: if it
+is, file by file, as it was, nobody has begun or completed anything since. Then the files that are listed are
+those of that timeline, whenever they were listed until then; one that came or went after is a difference.
+
 A version-6 log file does not name its commit: where one was under way while the files were listed, slices
 with logs get an identity that equals no other, so that no index is taken to describe them.
 """
@@ -21,6 +26,7 @@ import pyarrow as pa
 
 from hudi_index.arguments import check_text
 from hudi_index.errors import InvalidOptionError, TableMovedError
+from hudi_index.side_by_side import side_by_side
 from hudi_index.table.cache import SnapshotCache
 from hudi_index.table.config import TableConfig, TableType
 from hudi_index.table.listing import assemble_slices, list_partitions
@@ -29,7 +35,7 @@ from hudi_index.table.rows import TableReader
 from hudi_index.table.schema import TableSchema
 from hudi_index.table.shape import TableShape
 from hudi_index.table.timeline import Instant, Timeline
-from hudi_index.table.written import refuse_missing_files
+from hudi_index.table.written import commits_to_check, refuse_missing_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,7 +73,14 @@ class Snapshot:
     """Slices that hudi-rs was seen to refuse, and why."""
 
     @classmethod
-    def load(cls, storage: Storage, as_of: str | None = None, *, known: Snapshot | None = None) -> Snapshot:
+    def load(
+        cls,
+        storage: Storage,
+        as_of: str | None = None,
+        *,
+        known: Snapshot | None = None,
+        expected: TableConfig | None = None,
+    ) -> Snapshot:
         """The latest snapshot, or the one that `as_of` (`yyyyMMddHHmmss` or with milliseconds) saw.
 
         Args:
@@ -75,6 +88,8 @@ class Snapshot:
             as_of: The instant to read at, the latest if None.
             known: An earlier snapshot. The table is looked at all the same; if nothing in it is different,
                 that very snapshot is given again, with all that was found out about it.
+            expected: The properties as they were last seen. They are read all the same; if they are still
+                the same, the timeline need not wait for them.
 
         Raises:
             InvalidOptionError: `as_of` is no instant, or Hudi has cleaned what it saw.
@@ -86,33 +101,59 @@ class Snapshot:
         for _ in range(_ATTEMPTS):
             # Archiving removes commits that were listed a moment ago.
             with contextlib.suppress(FileNotFoundError):
-                snapshot = cls._load_once(storage, as_of, known)
+                snapshot = cls._load_once(storage, as_of, known, known.config if known else expected)
                 if snapshot:
                     return snapshot
         raise TableMovedError(uri=storage.uri)
 
     @classmethod
-    def _load_once(cls, storage: Storage, as_of: str | None, known: Snapshot | None) -> Snapshot | None:
+    def _load_once(
+        cls, storage: Storage, as_of: str | None, known: Snapshot | None, expected: TableConfig | None
+    ) -> Snapshot | None:
         """The snapshot; None if files that it needs may have been deleted before they were listed."""
-        config = TableConfig.load(storage)
-        timeline = Timeline.load(storage, config)
+        config, timeline, partitions = _look(storage, known, expected)
         as_of = _as_instant(as_of, timeline)
         before = known.listing if known is not None and known._is_of(timeline, as_of) else None
-        partitions = list_partitions(storage, before)
-        later = Timeline.load(storage, config)
-        if timeline.may_lose_files_by(later):
-            return None
-        is_still = later.files == timeline.files
-        if known is not None and is_still and partitions == before:
+        if before is not None and partitions is None:
+            partitions = list_partitions(storage, before)
+        if known is not None and before is not None and partitions == before:
             # A snapshot follows from the properties, the timeline and the files. None of them is another one.
             return known
-        if not refuse_missing_files(partitions, timeline, as_of):
-            return None
-        slices = assemble_slices(partitions, timeline, as_of)
+        if before is None or not storage.is_local:
+            # What was listed beside the timeline may lack files of a commit that the timeline has.
+            partitions = list_partitions(storage)
+        assert partitions is not None
+        listed = partitions
+        with timeline.holding() as hold:
+            later, _ = side_by_side(
+                lambda: Timeline.load(storage, config),
+                lambda: None if storage.is_local else hold(commits_to_check(listed, timeline, as_of)),
+                is_local=storage.is_local,
+            )
+            if timeline.may_lose_files_by(later):
+                return None
+            is_still = later.files == timeline.files
+            if not refuse_missing_files(partitions, timeline, as_of):
+                return None
+            slices = assemble_slices(partitions, timeline, as_of)
+            schema = TableSchema.load(timeline, as_of)
         if config.version < _FIRST_VERSION_OF_LOGS_BY_COMMIT and config.table_type is TableType.MERGE_ON_READ:
             slices = _mark_unsettled(slices, timeline, later)
-        schema = TableSchema.load(timeline, as_of)
         return cls(storage, config, timeline, schema, tuple(slices), as_of, partitions if is_still else None)
+
+    def reload_if_moved(self) -> Snapshot:
+        """This one if nobody has written to its timeline since, else the latest. Raises as `load` does.
+
+        A commit that is not in the timeline changes nothing that this one says, and the files of those that
+        are were listed.
+        """
+        config, timeline = side_by_side(
+            lambda: TableConfig.load(self.storage),
+            lambda: Timeline.load(self.storage, self.config),
+            is_local=self.storage.is_local,
+        )
+        is_same = config.properties == self.config.properties and self._is_of(timeline, None)
+        return self if is_same and self.listing is not None else type(self).load(self.storage, known=self)
 
     def _is_of(self, timeline: Timeline, as_of: str | None) -> bool:
         """Whether the snapshot was made from this timeline, file by file, under the same properties.
@@ -190,6 +231,25 @@ class Snapshot:
     def with_refused(self, refused: Mapping[SliceIdentity, str]) -> Snapshot:
         """The same, knowing of more slices that hudi-rs refuses."""
         return replace(self, refused={**self.refused, **refused})
+
+
+def _look(
+    storage: Storage, known: Snapshot | None, expected: TableConfig | None
+) -> tuple[TableConfig, Timeline, Listing | None]:
+    """The properties and the timeline; where that costs no time, the files too, if they may be as known."""
+    if storage.is_local or expected is None:
+        config = TableConfig.load(storage)
+        return config, Timeline.load(storage, config), None
+    before = known.listing if known is not None else None
+    config, timeline, partitions = side_by_side(
+        lambda: TableConfig.load(storage),
+        lambda: Timeline.load(storage, expected),
+        lambda: None if before is None else list_partitions(storage, before),
+        is_local=False,
+    )
+    if config.properties != expected.properties:
+        return config, Timeline.load(storage, config), None
+    return config, timeline, partitions
 
 
 def check_instant(option: str, text: object) -> None:

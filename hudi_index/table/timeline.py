@@ -17,6 +17,7 @@ import copy
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timezone
 from functools import cached_property
@@ -32,7 +33,7 @@ from hudi_index.table.damage import naming_table_file
 from hudi_index.table.slices import FileGroupId
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from hudi_index.storage import Storage, StoredFile
     from hudi_index.table.config import TableConfig
@@ -84,6 +85,8 @@ class Timeline:
     """Requested time and action of what has begun and is not completed."""
     files: tuple[StoredFile, ...] = field(default=(), repr=False)
     """What the timeline was read from: equal ones say the same, for no instant's file is ever changed."""
+    _held: dict[str, bytes] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Contents of instants' files, while they are held."""
 
     @classmethod
     def load(cls, storage: Storage, config: TableConfig) -> Timeline:
@@ -279,7 +282,9 @@ class Timeline:
 
     def metadata_of(self, instant: Instant, *fields: str) -> Mapping[str, Any]:
         """What a commit says it did, or only these fields of it. Raises TableFileError."""
-        data = self.storage.read(instant.path)
+        data = self._held.get(instant.path)
+        if data is None:
+            data = self.storage.read(instant.path)
         try:
             if data.startswith(_AVRO_MAGIC):
                 record = _read_avro(data, fields)
@@ -291,6 +296,20 @@ class Timeline:
         if not isinstance(record, dict):
             raise TableFileError(path=self.storage.uri_of(instant.path), reason="it is no commit metadata")
         return record
+
+    @contextmanager
+    def holding(self) -> Iterator[Callable[[Iterable[Instant]], None]]:
+        """Gives what reads the files of instants, all at once, which then are not read again inside."""
+
+        def hold(instants: Iterable[Instant]) -> None:
+            paths = [instant.path for instant in instants]
+            contents = zip(paths, self.storage.read_many(paths), strict=True)
+            self._held.update((path, content) for path, content in contents if content is not None)
+
+        try:
+            yield hold
+        finally:
+            self._held.clear()
 
     def extra_metadata_backwards(self, as_of: str | None = None) -> Iterator[Mapping[str, str]]:
         """The extra metadata of each commit, latest first; of those until `as_of` if it is given."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hudi_index.table.listing import Listing
     from hudi_index.table.timeline import Instant, Timeline
 
-__all__ = ["refuse_missing_files"]
+__all__ = ["commits_to_check", "refuse_missing_files"]
 
 _MOST_COMMITS = 64
 _BYTES_OF_COMMITS = 4 * 1024 * 1024
@@ -86,7 +86,7 @@ def _absent(partitions: Listing, timeline: Timeline, as_of: str | None) -> dict[
     """
     found: dict[str, dict[str, str]] = {}
     rewritten: set[tuple[str, str]] = set()
-    chosen = _choose_commits(partitions, timeline, as_of)
+    chosen = commits_to_check(partitions, timeline, as_of)
     with ThreadPoolExecutor(_READERS) as pool:
         for instant, written in zip(chosen, pool.map(timeline.files_written_by, chosen), strict=True):
             for partition_path, names in written.items():
@@ -101,7 +101,7 @@ def _absent(partitions: Listing, timeline: Timeline, as_of: str | None) -> dict[
     return found
 
 
-def _choose_commits(partitions: Listing, timeline: Timeline, as_of: str | None) -> list[Instant]:
+def commits_to_check(partitions: Listing, timeline: Timeline, as_of: str | None) -> list[Instant]:
     """The newest commits that a reader sees, for about the cost of the listing."""
     sizes = {f"{timeline.config.timeline_folder}/{file.name}": file.size for file in timeline.files}
     left = _BYTES_OF_COMMITS + _BYTES_PER_FILE * sum(map(len, partitions.values()))

@@ -14,8 +14,7 @@ from hudi_index.coverage import files
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.errors import CorruptError
 from hudi_index.gate import check_condition, check_query
-from hudi_index.lifecycle.state import IndexedState
-from hudi_index.metadata_table import MetadataTable
+from hudi_index.lifecycle.state import Kept
 from hudi_index.table import RECORD_KEY
 from hudi_index.table.types import spark_type
 from hudi_index.validation.content import ContentPlan, compare_summaries, find_indexes_at_fault
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from hudi_index.catalog import IndexDefinition
+    from hudi_index.lifecycle.state import IndexedState
+    from hudi_index.metadata_table import MetadataTable
     from hudi_index.storage import Storage
     from hudi_index.table import FileGroupId
     from hudi_index.validation.comparison import Comparison
@@ -112,7 +113,8 @@ class _Validation:
 
     def __init__(self, storage: Storage, checks: Checks, request: Request, report: ValidationReport) -> None:
         self._storage, self._checks, self._request, self._report = storage, checks, request, report
-        self._metadata_table = MetadataTable.of(storage)
+        # Its own: what was kept of files before would hide what is wrong with them now.
+        self._kept = Kept.of(storage)
         self._definitions: list[IndexDefinition] = [
             each for each in Catalog(storage).load() if self._is_wanted(each)
         ]
@@ -128,8 +130,7 @@ class _Validation:
 
     def look(self) -> None:
         """Load what there is."""
-        state = IndexedState.load(self._storage, self._metadata_table)
-        self._state = state
+        state = self._state = self._kept.look()
         self._definitions = [each for each in state.definitions if self._is_wanted(each)]
         self._report.instant = state.instant
         for each in state.definitions:
@@ -166,7 +167,7 @@ class _Validation:
         plan, found = self._compare(self._checkable())
         if found.counts or found.unreadable:
             # An index that was dropped or built anew between two looks is no evidence: look again.
-            self._state = IndexedState.load(self._storage, self._metadata_table, known=self._state)
+            self._state = self._kept.look()
             ids = {each.id for each in self._definitions}
             self._definitions = [each for each in self._known_state.ready() if each.id in ids]
             plan, found = self._compare(self._checkable())
@@ -218,7 +219,7 @@ class _Validation:
         if self._state is None:
             return
         for result in self._checks.ask(
-            self._metadata_table, self._state, self._within_budget(), self._request
+            self._kept.metadata_table, self._state, self._within_budget(), self._request
         ):
             self._report.queries.append(result)
         for result in self._report.wrong_queries:
@@ -309,13 +310,14 @@ class _Validation:
         if only and tuple(result.only) == only:
             return True
         query = Query(result.query, result.form, only=only)
-        found = self._checks.ask(self._metadata_table, self._known_state, [query], self._request)
+        found = self._checks.ask(self._kept.metadata_table, self._known_state, [query], self._request)
         return any(each.is_wrong for each in found)
 
     def _sizes(self) -> dict[str, int]:
         try:
             return {
-                each.partition: each.base_bytes + each.log_bytes for each in self._metadata_table.status()
+                each.partition: each.base_bytes + each.log_bytes
+                for each in self._kept.metadata_table.status()
             }
         except CorruptError:
             return {}

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from hudi_index import IndexedTable
 from tests.support.requests import requests_counted
 from tests.support.tables import T1, T2, T3, Fabricated

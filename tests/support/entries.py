@@ -17,7 +17,7 @@ from hudi_index.kind_parts.protocol import SliceContext
 from hudi_index.kinds import summary_of
 from hudi_index.lifecycle.create import with_recorded_facts
 from hudi_index.lifecycle.maintain import bring_up_to_date
-from hudi_index.lifecycle.state import IndexedState
+from hudi_index.lifecycle.state import IndexedState, Kept
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.storage import Storage
 from tests.support.storage import path_of
@@ -43,7 +43,7 @@ def definition_from(statement: str) -> IndexDefinition:
 
 
 def load_state(storage: Storage) -> IndexedState:
-    return IndexedState.load(storage, MetadataTable.of(storage))
+    return Kept.of(storage).look()
 
 
 def stored_entries(storage: Storage) -> Entries:

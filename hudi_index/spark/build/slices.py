@@ -25,7 +25,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions
 
 from hudi_index.errors import NoHudiError, SliceChangedError, TableFileError, UnsupportedTableError
-from hudi_index.lifecycle.tasks import ItemPlan, as_changes, changes_of
+from hudi_index.lifecycle.description import ItemPlan
+from hudi_index.lifecycle.tasks import as_changes, changes_of
 from hudi_index.spark.build.expressions import runs_by, with_expressions
 from hudi_index.spark.read.file_index import ListedSlice, make_unplanned_index
 from hudi_index.spark.read.indexed import relation_of, rows_over
