@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hudi_index import IndexedTable
-from tests.support.requests import requests_counted
+from tests.support.requests import BUCKET, object_store_in, requests_counted
 from tests.support.tables import T1, T2, T3, Fabricated
 
 if TYPE_CHECKING:
@@ -42,13 +42,14 @@ def _upsert(files: Fabricated, instant: str) -> None:
 
 
 def test_all(tmp_path: Path) -> None:
+  with object_store_in(tmp_path):
     files = _made(tmp_path / "t")
-    table = IndexedTable.open(files.path)
+    table = IndexedTable.open(f"{BUCKET}/t")
     with requests_counted() as found:
         table.create_all(STATEMENTS)
     print("CREATE", found)
     with requests_counted() as found:
-        table = IndexedTable.open(files.path)
+        table = IndexedTable.open(f"{BUCKET}/t")
         assert table.plan(PREDICATE).kept == 1
     print("COLD", found)
     with requests_counted() as found:

@@ -55,8 +55,8 @@ def test_first_plan_opens_no_data_file_and_decodes_one_row_group_per_partition_a
     assert work.data_files == set()
     asked = ["column_stats", "files", "partition_stats", "record_index", "secondary_index_by_id"]
     assert sorted(work.index_partitions) == asked
-    # Properties and commit of the table, that once more for the files it names; catalog, commit and files of the
-    # index. The timeline of the table twice, that of the index, and the catalog's history.
+    # Properties and commit of the table, that once more for the files it names; catalog, commit and files of
+    # the index. The timeline of the table twice, that of the index, and the history of the catalog.
     assert (len(work.opened) <= 10, work.listed <= 4) == (True, True), work
     with counted() as again:
         assert table.plan("id = 'k7-3' AND n >= 700").kept == 1

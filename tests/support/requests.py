@@ -1,4 +1,8 @@
-"""Counts requests to a storage, and how many of them waited for another.
+"""Counts requests to an object store, and how many of them waited for another.
+
+The store is a folder that obstore itself serves, so everything runs as it does far away but for the network;
+what is counted is what is asked of obstore, in the requests that S3 needs for it. hudi-rs, which reads slices
+with logs, asks for itself and is not counted.
 
 A wave is what can be under way at once: a request is in the wave after that of the last answer which whoever
 sends it had to wait for. Nothing is timed. Each thread knows the wave of the latest answer it has seen; work
@@ -12,18 +16,25 @@ from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from threading import local
+from threading import Lock, local
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
+import obstore
 import pytest
+from obstore.store import LocalStore
 
 from hudi_index.storage import Storage
-from hudi_index.table import TableReader, snapshot
+from hudi_index.storage.options import StoreOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
-__all__ = ["Requests", "requests_counted"]
+__all__ = ["BUCKET", "Requests", "object_store_in", "requests_counted"]
+
+BUCKET = "s3://bucket"
+_PAGE = 1000
 
 
 @dataclass
@@ -32,6 +43,13 @@ class Requests:
 
     sent: list[tuple[int, str, str]] = field(default_factory=list)
     """The wave, what was asked, and of which file or folder."""
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def send(self, kind: str, path: str, count: int = 1) -> None:
+        """Count requests that go out at once, and wait for their answers."""
+        _here.seen += 1
+        with self._lock:
+            self.sent += [(_here.seen, kind, path)] * count
 
     def __len__(self) -> int:
         return len(self.sent)
@@ -54,70 +72,80 @@ class Requests:
 class _Waves(local):
     seen = 0
     """The wave of the latest answer that this thread knows of."""
-    is_inside = False
-    """Whether a counted operation is under way, which is made of others."""
 
 
 _here = _Waves()
 
 
 @contextmanager
+def object_store_in(folder: Path) -> Iterator[None]:
+    """`s3://bucket/…` is an object store, and its objects are the files below a folder."""
+
+    def opened(_: StoreOptions, url: str, __: object) -> LocalStore:
+        return LocalStore(folder / unquote(url.removeprefix(f"{BUCKET}/")), mkdir=True)
+
+    def place(self: Storage) -> tuple[str, dict[str, str]]:
+        return (folder / unquote(self.uri.removeprefix(f"{BUCKET}/"))).as_uri(), {}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StoreOptions, "open_with_obstore", opened)
+        patch.setattr(Storage, "for_hudi_rs", place)
+        yield
+
+
+@contextmanager
 def requests_counted() -> Iterator[Requests]:
-    """Counts what a far storage would be asked, while files are on the local disk."""
+    """Counts what is asked of object stores inside."""
     found = Requests()
     with pytest.MonkeyPatch.context() as patch:
         _follow_threads(patch)
-        patch.setattr(Storage, "is_local", property(lambda _: False))
-        for name, cost in _COSTS.items():
-            patch.setattr(Storage, name, _counting(found, getattr(Storage, name), cost))
-        patch.setattr(
-            snapshot, "list_partitions", _counting(found, snapshot.list_partitions, lambda *_: ["LIST"] * 2)
-        )
-        patch.setattr(TableReader, "losses", _counting(found, TableReader.losses, _heads_of_slices))
+        for name, kind in _KINDS.items():
+            patch.setattr(obstore, name, _counting(found, kind, getattr(obstore, name)))
+        patch.setattr(obstore, "delete", _counting_pages(found, obstore.delete))
+        patch.setattr(obstore, "list", _counting_lists(found, obstore.list))
         _here.seen = 0
         yield found
 
 
-_COSTS: dict[str, Callable[..., list[str]]] = {
-    "list": lambda *_, **__: ["LIST"],
-    "walk": lambda *_, **__: ["LIST"],
-    "exists": lambda *_: ["HEAD"],
-    "is_folder": lambda *_: ["LIST"],
-    "stat": lambda _, paths: ["HEAD"] * len(list(paths)),
-    "read": lambda *_: ["GET"],
-    "read_many": lambda _, paths: ["GET"] * len(list(paths)),
-    "tail": lambda *_: ["GET"],
-    "open_input": lambda *_: ["GET"],
-    "open_output": lambda *_: ["PUT"],
-    "write": lambda *_: ["PUT"],
-    "create": lambda *_: ["PUT"],
-    "check_create": lambda *_: ["PUT", "PUT"],
-    "replace": lambda *_: ["PUT"],
-    "delete": lambda _, *paths: ["DELETE"] if paths else [],
-    "delete_folder": lambda *_: ["LIST", "DELETE"],
-    "move": lambda *_: ["COPY", "DELETE"],
+_KINDS = {
+    "get": "GET",
+    "get_range": "GET",
+    "head": "HEAD",
+    "list_with_delimiter": "LIST",
+    "put": "PUT",
+    "open_writer": "PUT",
+    "copy": "COPY",
 }
-"""What operations cost on an object store."""
 
 
-def _heads_of_slices(_: Any, slices: Any) -> list[str]:
-    return ["HEAD" for file_slice in slices for _ in file_slice.paths]
+def _counting(found: Requests, kind: str, operation: Callable[..., Any]) -> Callable[..., Any]:
+    def counting(store: Any, path: Any = None, *given: Any, **named: Any) -> Any:
+        found.send(kind, str(path or ""))
+        return operation(store, path, *given, **named)
+
+    return counting
 
 
-def _counting(found: Requests, operation: Callable[..., Any], cost: Callable[..., list[str]]) -> Any:
-    def counting(*given: Any, **named: Any) -> Any:
-        if _here.is_inside:
-            return operation(*given, **named)
-        kinds = cost(*given, **named)
-        path = " ".join(map(str, given[1:2]))
-        if kinds:
-            _here.seen += 1
-            found.sent.extend((_here.seen, kind, path) for kind in kinds)
-        _here.is_inside = True
-        try:
-            return operation(*given, **named)
-        finally:
-            _here.is_inside = False
+def _counting_pages(found: Requests, delete: Callable[..., Any]) -> Callable[..., Any]:
+    def counting(store: Any, paths: Any) -> Any:
+        count = 1 if isinstance(paths, str) else len(paths)
+        found.send("DELETE", f"{count} files", -(-count // _PAGE))
+        return delete(store, paths)
+
+    return counting
+
+
+def _counting_lists(found: Requests, listing: Callable[..., Any]) -> Callable[..., Any]:
+    def counting(store: Any, prefix: Any = None, *, offset: Any = None, **named: Any) -> Iterator[Any]:
+        is_full = True
+        for page in listing(store, prefix, offset=offset, **named):
+            if is_full:
+                found.send("LIST", f"{prefix or ''} after {offset or ''}")
+            is_full = len(page) == _PAGE
+            yield page
+        if is_full:
+            # Nothing there, or nothing behind a full page: that had to be asked too.
+            found.send("LIST", f"{prefix or ''} after {offset or ''}")
 
     return counting
 
