@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from hudi_index.entries.schema import KEY
 from hudi_index.kind_parts.diff import diff_entries
 from hudi_index.kind_specs import spec_of, specs
 from hudi_index.kinds import summary_of
+from hudi_index.side_by_side import side_by_side
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from hudi_index.kinds import Summary
     from hudi_index.lifecycle.description import Description
     from hudi_index.lifecycle.state import IndexedState
-    from hudi_index.metadata_table import Transaction, WriteStat
+    from hudi_index.metadata_table import Reader, Transaction, WriteStat
 
 __all__ = ["merge_partitions", "partitions_of", "summaries_of", "summary_partition"]
 
@@ -64,19 +66,30 @@ def merge_partitions(
     written = []
     for (source, target), summaries in summaries_of(definitions, state).items():
         ranges = [[each for path in paths for each in summary.source_ranges(path)] for summary in summaries]
-        found = _distinct(
-            summary.merge(reader.lookup_sharded(source, wanted))
-            for summary, wanted in zip(summaries, ranges, strict=True)
+        points = [
+            (part, KeyRange.point(key))
+            for summary in summaries
+            for path in paths
+            for part, key in summary.keys_of(path)
+        ]
+        found, known = side_by_side(
+            partial(_merged, reader, source, list(zip(summaries, ranges, strict=True))),
+            partial(reader.lookup_sharded, target, points),
+            is_local=reader.storage.is_local,
         )
         if not reader.view.slices(target):
             written.append(transaction.writer.write_base(target, 0, [found.sort_by(KEY)]))
             continue
-        keys = [each for summary in summaries for path in paths for each in summary.keys_of(path)]
-        known = reader.lookup_sharded(target, [(part, KeyRange.point(key)) for part, key in keys])
         upserts, deletes = diff_entries(known, found)
         if upserts.num_rows or len(deletes):
             written.append(transaction.writer.write_log(target, 0, upserts=upserts, deletes=deletes))
     return written
+
+
+def _merged(
+    reader: Reader, source: str, wanted: Iterable[tuple[Summary, list[tuple[str, KeyRange]]]]
+) -> pa.Table:
+    return _distinct(summary.merge(reader.lookup_sharded(source, ranges)) for summary, ranges in wanted)
 
 
 def _distinct(tables: Iterable[pa.Table]) -> pa.Table:

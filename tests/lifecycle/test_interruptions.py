@@ -74,7 +74,7 @@ def test_index_that_gets_ready_after_somebody_elses_commit_is_not_asked_until_ma
         trips.change({"a": (7, "q")})
         trips.indexed.maintain()
 
-    _before(monkeypatch, Catalog, "change_state", meanwhile)
+    _before(monkeypatch, Catalog, "change_states", meanwhile)
     trips.indexed.sql("CREATE INDEX by_region ON t (region)")
     assert {each.state for each in trips.indexed.indexes()} == {IndexState.READY}
     assert "a" in trips.groups_for("region = 'q'")
@@ -127,7 +127,7 @@ def test_create_over_a_dead_ones_entries_in_a_shared_partition_leaves_none_of_th
     def die() -> None:
         raise KeyboardInterrupt
 
-    _before(monkeypatch, Catalog, "change_state", die)
+    _before(monkeypatch, Catalog, "change_states", die)
     with pytest.raises(KeyboardInterrupt):
         trips.indexed.sql("CREATE INDEX numbers ON t USING bitmap (n)")
     trips.change({"a": (9, "x")})

@@ -166,7 +166,7 @@ def test_create_that_died_after_its_commit_starts_over(
     table: IndexedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(Catalog, "change_state", _die)
+        patch.setattr(Catalog, "change_states", _die)
         with pytest.raises(KeyboardInterrupt):
             table.sql("CREATE INDEX by_name ON t (name) OPTIONS (shards = 2)")
     table.sql("CREATE INDEX by_name ON t (name) OPTIONS (shards = 3)")

@@ -168,7 +168,7 @@ def test_rfc_77_cities_are_found_before_and_after_the_log_and_its_compaction(
         _check_cities(hudi, wanted)
         table.compact(force=True)
         _check_cities(hudi, wanted)
-    reader = table._metadata_table.reader()
+    reader = table._kept.metadata_table.reader()
     entries = reader.scan("secondary_index_idx_city", columns=["key"]).read_all().column("key").to_pylist()
     assert [tuple(str(key).split("$")[:2]) for key in entries] == [
         ("austin", "9809a8b1"),
