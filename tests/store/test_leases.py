@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hudi_index.errors import CommitConflictError, LeaseHeldError, UserError
+from hudi_index.errors import CommitConflictError, LeaseHeldError, StorageUnreachableError, UserError
 from hudi_index.metadata_table import decisions
 from hudi_index.metadata_table import ledger as ledger_module
 from hudi_index.metadata_table.ledger import WriterId
@@ -26,6 +27,7 @@ from tests.store.support import (
     ours,
     write_changes,
 )
+from tests.support.unreachable import refusing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -237,3 +239,79 @@ def test_bad_requests_say_what_is_wrong_and_release_the_lease(path: Path, clock:
     with table.begin() as transaction:
         transaction.commit()
     assert ours(table) == {"files": {"a$1": "1"}}
+
+
+def test_commit_reads_nothing_of_the_ledger_while_nobody_else_decides(
+    path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = open_table(path, clock)
+    transaction = table.begin()
+    write_changes(transaction, {"files": Change({"a$1": "mine"})})
+    read: list[str] = []
+    monkeypatch.setattr(Storage, "read", lambda _, path: read.append(path))
+    instant = transaction.commit()
+    monkeypatch.undo()
+    assert read == []
+    assert open_table(path, clock).view().latest == instant
+
+
+def test_commit_beside_another_ones_stands_on_that_too(path: Path, clock: Clock) -> None:
+    """A compaction that completed meanwhile is among the commits that ours says it needs."""
+    operations.maintain({"files": Change({"b$1": "2"})})(path, clock)
+    table = open_table(path, clock)
+    transaction = table.begin()
+    write_changes(transaction, {"files": Change({"a$1": "mine"})})
+    compacted = open_table(path, clock, owner="compactor").compact(force=True)
+    assert compacted
+    transaction.commit()
+    view = open_table(path, clock).view()
+    assert compacted.requested_time in view.state.needed
+    assert agreed(path, clock) == {"files": {"a$1": "mine", "b$1": "2"}}
+
+
+def test_commit_into_a_table_that_is_gone_is_refused_and_leaves_nothing(path: Path, clock: Clock) -> None:
+    table = open_table(path, clock)
+    transaction = table.begin()
+    write_changes(transaction, {"files": Change({"a$1": "mine"})})
+    shutil.rmtree(path / ".hoodie")
+    with pytest.raises(CommitConflictError):
+        transaction.commit()
+    assert not list((path / ".hoodie").rglob("*.json"))
+    assert not list((path / ".hoodie").rglob("*commit"))
+
+
+def test_ledger_that_is_kept_sees_another_table_in_its_place(path: Path, clock: Clock) -> None:
+    kept = open_table(path, clock, owner="kept")
+    for _ in range(3):
+        with kept.begin() as transaction:
+            transaction.commit()
+    shutil.rmtree(path)
+    fresh = open_table(path, clock, owner="fresh")
+    fresh.create()
+    operations.create_partition("files", 1, Change({"n$1": "new"}), as_base=True)(path, clock)
+    with kept.begin() as transaction:
+        write_changes(transaction, {"files": Change({"m$1": "more"})})
+        transaction.commit()
+    assert agreed(path, clock) == {"files": {"n$1": "new", "m$1": "more"}}
+
+
+def test_writer_of_another_boot_with_the_same_name_is_not_taken_for_dead() -> None:
+    here = decisions._host()
+    name, namespace, boot = here.split("/")
+    assert boot
+    assert WriterId("ann", here, 2**22 + 1, "12345").is_gone()
+    assert not WriterId("ann", f"{name}/{namespace}/{boot[::-1]}x", 2**22 + 1, "12345").is_gone()
+    # As an earlier version wrote it: nobody knows which machine that was.
+    assert not WriterId("ann", f"{name}/{namespace}", 2**22 + 1, "12345").is_gone()
+
+
+def test_lease_whose_renewal_can_not_be_read_now_is_not_taken(path: Path, clock: Clock) -> None:
+    table = open_table(path, clock)
+    with table.begin() as transaction:
+        clock.advance(seconds=50)
+        table._ledger.renew(transaction.grant)
+        clock.advance(seconds=50)
+        other = open_table(path, clock, owner="bob")
+        with refusing(r"\.lease$", StorageUnreachableError), pytest.raises(StorageUnreachableError):
+            other.begin()
+        transaction.commit()

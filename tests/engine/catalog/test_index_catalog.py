@@ -353,3 +353,83 @@ def test_snapshot_with_odd_characters_survives_its_file() -> None:
     odd = definition("a").with_state(IndexState.INVALID, 'half \ud800 "quote" ü \x00')
     snapshot = CatalogSnapshot().with_added(odd)
     assert CatalogSnapshot.from_bytes(snapshot.to_bytes(), path="p") == snapshot
+
+
+def test_several_are_added_and_others_taken_out_in_one_generation(catalog: Catalog) -> None:
+    left = catalog.add(definition("left"))
+    stored = catalog.add_all([definition("a"), definition("b")], instead_of=[left])
+    assert catalog.load() == published(catalog) == CatalogSnapshot(2, tuple(stored))
+    again = catalog.add_all([definition("a"), definition("c")], instead_of=stored[:1])
+    assert names(catalog) == ["a", "b", "c"]
+    assert again[0].id != stored[0].id
+
+
+def test_several_are_added_or_none(catalog: Catalog) -> None:
+    a = catalog.add(definition("a"))
+    with pytest.raises(IndexExistsError, match="a"):
+        catalog.add_all([definition("new"), definition("A")])
+    with pytest.raises(IndexExistsError, match="twice"):
+        catalog.add_all([definition("twice"), definition("TWICE")])
+    catalog.remove("a")
+    other = catalog.add(definition("a"))
+    with pytest.raises(StateConflictError, match="another index by now"):
+        catalog.add_all([definition("new")], instead_of=[a])
+    assert catalog.load().definitions == (other,)
+
+
+def test_states_of_several_change_in_one_generation_or_not_at_all(catalog: Catalog) -> None:
+    stored = catalog.add_all([definition("a"), definition("b")])
+    catalog.change_states(stored, IndexState.READY)
+    assert [(each.name, each.state) for each in catalog.load()] == [
+        ("a", IndexState.READY),
+        ("b", IndexState.READY),
+    ]
+    assert catalog.load().generation == published(catalog).generation == 2
+    catalog.change_states(stored, IndexState.READY)
+    assert catalog.load().generation == 2
+    catalog.remove("b")
+    with pytest.raises(NoSuchIndexError):
+        catalog.change_states(stored, IndexState.DROPPING)
+    assert [each.state for each in catalog.load()] == [IndexState.READY]
+
+
+def test_catalog_that_is_kept_sees_what_others_change(catalog: Catalog, tmp_path: Path) -> None:
+    catalog.add(definition("mine"))
+    other = Catalog(Storage.open(tmp_path))
+    for name in ("one", "two"):
+        other.add(definition(name))
+    assert names(catalog) == ["mine", "one", "two"]
+    other.remove("one")
+    assert names(catalog) == ["mine", "two"]
+
+
+def test_catalog_that_is_kept_reads_nothing_while_nobody_changes_it(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.add(definition("mine"))
+    known = catalog.load()
+    read: list[str] = []
+    monkeypatch.setattr(Storage, "read", lambda _, path: read.append(path))
+    assert catalog.load() is known
+    assert read == []
+
+
+def test_catalog_that_is_kept_sees_that_the_table_was_made_again(catalog: Catalog, tmp_path: Path) -> None:
+    """With as many generations as before, or fewer."""
+    for name in ("a", "b", "c"):
+        catalog.add(definition(name))
+    for made in (["x", "y", "z"], ["x"], []):
+        catalog.storage.delete_folder(".hoodie")
+        other = Catalog(Storage.open(tmp_path))
+        for name in made:
+            other.add(definition(name))
+        assert names(catalog) == made
+
+
+def test_generation_that_nothing_leads_to_is_none(catalog: Catalog) -> None:
+    for name in ("a", "b", "c", "d"):
+        catalog.add(definition(name))
+    index = catalog.storage.read(f"{HISTORY}/0000000002.json")
+    catalog.storage.replace(INDEX_FILE, index)
+    catalog.storage.delete(f"{HISTORY}/0000000003.json")
+    assert names(Catalog(catalog.storage)) == ["a", "b"]
