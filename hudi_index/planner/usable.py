@@ -126,11 +126,10 @@ class UsableIndexes:
             definitions = tuple(catalog)
             if only is not None:
                 found.only = frozenset(catalog.definition_of(name).name for name in only)
-            reader = look.reader if definitions else None
-            if reader is None:
+            if not definitions or not look.has_entries:
                 return found
-            found.reader = reader
-            found.covered = _load_covered(snapshot, reader)
+            found.reader = look.reader
+            found.covered = _load_covered(snapshot, found.reader)
             if calendar.is_other and has_times(snapshot.schema, snapshot.config.ordering_fields):
                 # Which of two records stands is decided by values that the query's reader sees otherwise.
                 found.covered = _without_logs(found.covered, snapshot)
@@ -223,17 +222,21 @@ class IndexLook:
         return self._catalog.load()
 
     @cached_property
-    def reader(self) -> Reader | None:
-        """Reads the entries; None if there is no index metadata table."""
-        reader = self._metadata_table.reader()
-        return reader if reader.view.commits or self._metadata_table.exists() else None
+    def reader(self) -> Reader:
+        """Reads the entries, of which there may be none."""
+        return self._metadata_table.reader()
+
+    @property
+    def has_entries(self) -> bool:
+        """Whether there is an index metadata table."""
+        return bool(self.reader.view.commits) or self._metadata_table.exists()
 
     def _read_ahead(self, name: str) -> None:
         with suppress(*READ_ERRORS):
-            reader = getattr(self, name)
-            if isinstance(reader, Reader):
+            found = getattr(self, name)
+            if isinstance(found, Reader):
                 # What every plan wants first is on its way while the table is listed.
-                _load_notes(reader)
+                _load_notes(found)
 
 
 def _load_covered(snapshot: Snapshot, reader: Reader) -> Covered:

@@ -34,7 +34,8 @@ def _rows(number: int, salt: int = 0) -> list[dict[str, Any]]:
     return [{"id": f"k{number}-{n}", "n": number * 100 + n + salt, "region": "eu"} for n in range(20)]
 
 
-def _made(path: Path, *, partitions: int = 4, groups: int = 8, table_type: str = TYPES[0]) -> Fabricated:
+def make_table(path: Path, *, partitions: int = 4, groups: int = 8, table_type: str = TYPES[0]) -> Fabricated:
+    """A table without indexes, below a folder that an object store serves."""
     files = Fabricated(path / "t", table_type=table_type)
     for number in range(groups):
         files.base_file(f"p{number % partitions}", f"g{number}", T1, _rows(number))
@@ -42,7 +43,7 @@ def _made(path: Path, *, partitions: int = 4, groups: int = 8, table_type: str =
     return files
 
 
-def _upsert(files: Fabricated, instant: str, salt: int) -> None:
+def upsert(files: Fabricated, instant: str, salt: int) -> None:
     """Give one file group a new base file."""
     files.base_file("p1", "g5", instant, _rows(5, salt))
     files.commit(instant)
@@ -56,7 +57,7 @@ def store(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture(params=TYPES)
 def indexed(request: pytest.FixtureRequest, store: Path) -> Fabricated:
-    files = _made(store, table_type=request.param)
+    files = make_table(store, table_type=request.param)
     IndexedTable.open(PLACE).create_all(STATEMENTS)
     return files
 
@@ -91,7 +92,7 @@ def test_next_plan_is_one_look(store: Path) -> None:
 def test_next_plan_of_a_table_that_moved_sees_that(indexed: Fabricated) -> None:
     table = IndexedTable.open(PLACE)
     assert table.plan("n = 503").kept == 1
-    _upsert(indexed, T2, salt=1_000_000)
+    upsert(indexed, T2, salt=1_000_000)
     with requests_counted() as found:
         assert table.plan("n = 503").kept == 1  # the new slice is not indexed yet, so it may hold anything
     _check(found, 14, 4)
@@ -115,7 +116,7 @@ def test_maintenance_with_nothing_to_do(indexed: Fabricated) -> None:
 def test_maintenance_of_one_file_group(indexed: Fabricated) -> None:
     table = IndexedTable.open(PLACE)
     for instant, salt in ((T2, 1_000_000), (T3, 2_000_000)):
-        _upsert(indexed, instant, salt)
+        upsert(indexed, instant, salt)
         with requests_counted() as found:
             assert table.maintain().file_groups_changed == 1
         _check(found, 40, 20)
@@ -125,7 +126,7 @@ def test_maintenance_of_one_file_group(indexed: Fabricated) -> None:
 
 @pytest.mark.parametrize("table_type", TYPES)
 def test_creating_five_indexes(store: Path, table_type: str) -> None:
-    _made(store, table_type=table_type)
+    make_table(store, table_type=table_type)
     table = IndexedTable.open(PLACE)
     with requests_counted() as found:
         table.create_all(STATEMENTS)
@@ -135,7 +136,7 @@ def test_creating_five_indexes(store: Path, table_type: str) -> None:
 
 def test_status_compaction_and_drop(indexed: Fabricated) -> None:
     table = IndexedTable.open(PLACE)
-    _upsert(indexed, T2, salt=1_000_000)
+    upsert(indexed, T2, salt=1_000_000)
     table.maintain()
     with requests_counted() as found:
         assert table.status().is_fresh
@@ -151,7 +152,7 @@ def test_status_compaction_and_drop(indexed: Fabricated) -> None:
 
 def _costs(store: Path, partitions: int, groups: int) -> list[Requests]:
     """What plans and maintenance of a table of some size cost."""
-    files = _made(store, partitions=partitions, groups=groups)
+    files = make_table(store, partitions=partitions, groups=groups)
     IndexedTable.open(PLACE).create_all(STATEMENTS)
     found = []
     with requests_counted() as cold:
@@ -164,7 +165,7 @@ def _costs(store: Path, partitions: int, groups: int) -> list[Requests]:
     with requests_counted() as idle:
         table.maintain()
     found.append(idle)
-    _upsert(files, T2, salt=1_000_000)
+    upsert(files, T2, salt=1_000_000)
     with requests_counted() as moved:
         assert table.maintain().file_groups_changed == 1
     found.append(moved)

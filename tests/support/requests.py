@@ -12,6 +12,7 @@ knew. So the count is the same on any machine, however busy.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -45,8 +46,13 @@ class Requests:
     """The wave, what was asked, and of which file or folder."""
     _lock: Lock = field(default_factory=Lock, repr=False)
 
+    delay: float = 0.0
+    """Seconds that each answer takes, for those who want to see time pass."""
+
     def send(self, kind: str, path: str, count: int = 1) -> None:
         """Count requests that go out at once, and wait for their answers."""
+        if self.delay:
+            time.sleep(self.delay)
         _here.seen += 1
         with self._lock:
             self.sent += [(_here.seen, kind, path)] * count
@@ -94,9 +100,9 @@ def object_store_in(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def requests_counted() -> Iterator[Requests]:
-    """Counts what is asked of object stores inside."""
-    found = Requests()
+def requests_counted(delay: float = 0.0) -> Iterator[Requests]:
+    """Counts what is asked of object stores inside; tests leave the delay alone."""
+    found = Requests(delay=delay)
     with pytest.MonkeyPatch.context() as patch:
         _follow_threads(patch)
         for name, kind in _KINDS.items():

@@ -20,6 +20,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from hudi_index.catalog import Catalog
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.planner import plan
 from hudi_index.predicate import Calendar, Filters, Session
@@ -116,7 +117,7 @@ class FilePlanner:
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def __post_init__(self) -> None:
-        self._metadata_table = MetadataTable.of(self.storage)
+        self._metadata_table, self._catalog = MetadataTable.of(self.storage), Catalog(self.storage)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -158,6 +159,7 @@ class FilePlanner:
                 self.storage,
                 filters,
                 snapshot=self.snapshot,
+                catalog=self._catalog,
                 only=self.only,
                 calendar=Calendar.of_session(asked["calendar"], self.options),
             )
