@@ -18,7 +18,7 @@ Each part may import what stands below it, never what stands above or beside it:
     gate                         what a text that somebody gives may do: ask the table's rows, nothing else
     storage | jobs               files under one root, with atomic create and replace | what a job reports
     arguments | kind_specs | side_by_side
-                                 what a caller may give | the kinds of index, a row each | calls that wait at once
+                                 what a caller may give | the kinds of index, a row each | calls at once
     errors                       what can go wrong, by what the caller can do about it
     credentials | deprecation | log_once
                                  what must never be shown | names that go away | warnings told once

@@ -12,9 +12,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
 
 from hudi_index.errors import HudiIndexError
-from hudi_index.side_by_side import each_of
-
 from hudi_index.kinds import builder_of
+from hudi_index.side_by_side import each_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -166,7 +166,7 @@ def _build_what_can_be(state: IndexedState, executor: Executor, report: RepairRe
             report.left.update({each.name: error.reason for each in possible if each.kind == error.kind})
         else:
             return
-        state = IndexedState.load(state.storage, MetadataTable.of(state.storage), known=state)
+        state = state.look_again()
 
 
 def _hindrance(
