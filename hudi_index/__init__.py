@@ -20,7 +20,8 @@ Each part may import what stands below it, never what stands above or beside it:
     storage | jobs | storage_arguments
                                  files under one root, with atomic create and replace | what a job reports |
                                  storage options on a command line
-    arguments | kind_specs       what a caller may give | the kinds of index, a row each
+    arguments | kind_specs | side_by_side
+                                 what a caller may give | the kinds of index, a row each | calls at once
     errors                       what can go wrong, by what the caller can do about it
     credentials | deprecation | log_once
                                  what must never be shown | names that go away | warnings told once

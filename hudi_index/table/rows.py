@@ -143,6 +143,7 @@ class TableReader:
                 if footer is None and not self.storage.is_local:
                     footer = self.footer(file_slice)
                 source = footer.source if footer else None
+                # Far away, one request for the columns of a row group.
                 file = pq.ParquetFile(
                     self.storage.open_input(path) if source is None else source,
                     metadata=footer.metadata if footer else None,
