@@ -8,7 +8,7 @@ from urllib.parse import quote
 from airflow.sdk import Asset, AssetWatcher
 
 from airflow_hudi_index.hooks.hudi_index import HudiIndexHook
-from airflow_hudi_index.places import is_far, refuse_credentials, with_one_scheme
+from airflow_hudi_index.locations import is_far, refuse_credentials, with_one_scheme
 from airflow_hudi_index.triggers.commits import HudiCommitTrigger
 
 __all__ = ["hudi_index_asset", "hudi_table_asset", "uri_of"]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import AirflowFailException, mask_secret
 
-from airflow_hudi_index.masking import mask_options, mask_places, mask_settings
-from airflow_hudi_index.places import Places
+from airflow_hudi_index.locations import TableLocations
+from airflow_hudi_index.masking import mask_locations, mask_options, mask_settings
 from hudi_index.credentials import Options, without_credentials
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class ConnectionSettings:
     Its text shows no value that may be a secret.
     """
 
-    places: Places = field(default_factory=Places)
+    locations: TableLocations = field(default_factory=TableLocations)
     storage_options: Mapping[str, str] = field(default_factory=Options)
     storage_conn_id: str | None = None
     run_mode: str = LOCAL
@@ -53,12 +53,12 @@ class ConnectionSettings:
         options, conf = extra.mapping("storage_options"), extra.mapping("spark_conf")
         mask_options(options)
         mask_settings(conf)
-        mask_places([*tables.values(), *([base_path] if base_path else [])])
+        mask_locations([*tables.values(), *([base_path] if base_path else [])])
         run_mode = extra.text("run_mode") or LOCAL
         if run_mode not in RUN_MODES:
             raise extra.wrong("run_mode", f"is none of {', '.join(RUN_MODES)}")
         return cls(
-            places=Places(base_path, tables, extra.boolean("allow_absolute_paths")),
+            locations=TableLocations(base_path, tables, extra.boolean("allow_absolute_paths")),
             storage_options=Options(options),
             storage_conn_id=extra.text("storage_conn_id") or None,
             run_mode=run_mode,
@@ -68,8 +68,8 @@ class ConnectionSettings:
         )
 
     def location_of(self, table: str) -> str:
-        """The place of a table, without credentials: see `Places.place_of`."""
-        return without_credentials(self.places.place_of(table))
+        """The place of a table, without credentials: see `TableLocations.location_of`."""
+        return without_credentials(self.locations.location_of(table))
 
 
 class _Extra:

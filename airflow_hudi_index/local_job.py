@@ -68,10 +68,10 @@ class LocalJob:
         read. Anybody can read the command itself.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        place = self.folder / "settings.json"
+        settings_file = self.folder / "settings.json"
         options = Options(storage_options)
         private = {**(settings or {}), **({STORAGE_OPTIONS: dict(options)} if options else {})}
-        given = {**environment, **({SETTINGS_VARIABLE: str(place)} if private else {})}
+        given = {**environment, **({SETTINGS_VARIABLE: str(settings_file)} if private else {})}
         asked = json.dumps({"command": list(command), "environment": given}, sort_keys=True)
         # Temporary keys are others at each try.
         same_options = json.dumps([dict(settings or {}), options.harmless()], sort_keys=True)
@@ -89,7 +89,7 @@ class LocalJob:
             _write_privately(same, digest)
             _write_privately(self.folder / "command.json", asked)
             if private:
-                _write_privately(place, json.dumps(private))
+                _write_privately(settings_file, json.dumps(private))
             self.log_file.touch()
             # The lock belongs to the open file, not to the process: it stays with the supervisor.
             subprocess.run(

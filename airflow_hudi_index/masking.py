@@ -16,7 +16,7 @@ from hudi_index.credentials import Options, is_secret, split_uri
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["mask_options", "mask_places", "mask_settings", "parted", "refuse_early_secrets"]
+__all__ = ["mask_locations", "mask_options", "mask_settings", "parted", "refuse_early_secrets"]
 
 # Spark looks at these before there is a session that could be told of them.
 _EARLY = re.compile(r"spark\.(jars\.|submit\.|driver\.extra)")
@@ -65,8 +65,8 @@ def mask_options(options: Mapping[str, str]) -> None:
         mask_secret(secret)
 
 
-def mask_places(places: Iterable[str]) -> None:
+def mask_locations(locations: Iterable[str]) -> None:
     """Have Airflow mask the credentials in URIs."""
-    for place in places:
-        for secret in split_uri(place)[1].secrets():
+    for location in locations:
+        for secret in split_uri(location)[1].secrets():
             mask_secret(secret)

@@ -59,8 +59,8 @@ def reports_app() -> FastAPI:
     may_read = requires_access_dag("GET", DagAccessEntity.TASK_LOGS)
 
     def show(dag_id: str, run_id: str, task_id: str, map_index: str, name: str) -> Any:
-        place = (dag_id, run_id, task_id, str(int(map_index)))
-        file = _open(place, name) if _is_known(place) else None
+        key = (dag_id, run_id, task_id, str(int(map_index)))
+        file = _open(key, name) if _is_known(key) else None
         if file is None:
             raise HTTPException(404, f"{name} of this task is not here: not written, or on another machine")
         # Without a length: the log of a job grows while it is read.
@@ -77,14 +77,14 @@ def reports_app() -> FastAPI:
     return app
 
 
-def _is_known(place: tuple[str, str, str, str]) -> bool:
+def _is_known(key: tuple[str, str, str, str]) -> bool:
     """Whether Airflow has such a task instance."""
     from airflow.models import TaskInstance
     from airflow.utils.session import create_session
     from sqlalchemy import select
 
     columns = (TaskInstance.dag_id, TaskInstance.run_id, TaskInstance.task_id, TaskInstance.map_index)
-    wanted = (*place[:3], int(place[3]))
+    wanted = (*key[:3], int(key[3]))
     asked = select(TaskInstance.id).where(
         *(column == value for column, value in zip(columns, wanted, strict=True))
     )
@@ -96,11 +96,11 @@ def _is_map_index(text: str) -> bool:
     return re.fullmatch(r"-1|[0-9]{1,10}", text) is not None and int(text) <= _LAST_MAP_INDEX
 
 
-def _open(place: tuple[str, str, str, str], name: str) -> BinaryIO | None:
+def _open(key: tuple[str, str, str, str], name: str) -> BinaryIO | None:
     """A file of a task's folder, None unless it is one, and there: no link leads a reader elsewhere."""
     from airflow_hudi_index.settings import state_folder, task_folder
 
-    folder = task_folder(place)
+    folder = task_folder(key)
     try:
         if not folder.resolve(strict=True).is_relative_to(state_folder().resolve()):
             return None

@@ -13,7 +13,7 @@ from airflow.providers.common.compat.sdk import conf
 
 from airflow_hudi_index.arguments import check_number
 
-__all__ = ["SECTION", "poll_interval", "report_url", "state_folder", "task_folder", "task_place"]
+__all__ = ["SECTION", "poll_interval", "report_url", "state_folder", "task_folder", "task_key"]
 
 SECTION = "hudi_index"
 _LONGEST_NAME = 180
@@ -34,7 +34,7 @@ def poll_interval() -> float:
     return float(check_number(f"[{SECTION}] poll_interval", chosen))
 
 
-def task_place(task_instance: Any) -> tuple[str, str, str, str]:
+def task_key(task_instance: Any) -> tuple[str, str, str, str]:
     """What names a task instance whatever the try: DAG, run, task, map index."""
     index = getattr(task_instance, "map_index", -1)
     return (
@@ -45,9 +45,9 @@ def task_place(task_instance: Any) -> tuple[str, str, str, str]:
     )
 
 
-def task_folder(place: tuple[str, str, str, str]) -> Path:
+def task_folder(key: tuple[str, str, str, str]) -> Path:
     """The folder of a task instance. Ids hold characters that no file name should; two never share one."""
-    return state_folder().joinpath(*(_file_name(part) for part in place))
+    return state_folder().joinpath(*(_file_name(part) for part in key))
 
 
 def _file_name(part: str) -> str:
@@ -58,7 +58,7 @@ def _file_name(part: str) -> str:
     return f"{name[:_LONGEST_NAME]}%~{hashlib.sha256(part.encode()).hexdigest()}"
 
 
-def report_url(place: tuple[str, str, str, str], file: str) -> str:
+def report_url(key: tuple[str, str, str, str], file: str) -> str:
     """Where the API server shows a file of a task's folder."""
     base = str(conf.get("api", "base_url", fallback="") or "").rstrip("/")
-    return "/".join([base, "hudi-index", "reports", *(quote(part, safe="") for part in place), file])
+    return "/".join([base, "hudi-index", "reports", *(quote(part, safe="") for part in key), file])

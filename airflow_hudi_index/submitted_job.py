@@ -185,9 +185,9 @@ class SubmittedJob:
 
     def _report(self) -> dict[str, Any] | None:
         if self.printed is None and self.report_uri:
-            place = ObjectStoragePath(self.report_uri)
-            if place.exists():
-                self.printed = json.loads(place.read_text())
+            report = ObjectStoragePath(self.report_uri)
+            if report.exists():
+                self.printed = json.loads(report.read_text())
         return self.printed
 
     def kill(self) -> None:

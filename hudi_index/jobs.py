@@ -104,8 +104,8 @@ class Failure:
     def of(cls, error: BaseException) -> Failure:
         """What to say of an error."""
         if isinstance(error, OSError) and not isinstance(error, HudiIndexError):
-            place = error.filename or "a file that the system does not name"
-            error = storage_error_of(error, path=str(place), operation="be used")
+            location = error.filename or "a file that the system does not name"
+            error = storage_error_of(error, path=str(location), operation="be used")
         if isinstance(error, HudiIndexError):
             return cls(str(error), type(error).__name__, error.exit_code, is_expected=True)
         if found := _OF_A_WORKER.search(str(error)):

@@ -68,37 +68,37 @@ def _shown_option(text: str) -> tuple[str, str]:
     return name, value
 
 
-def read_options_file(place: str) -> dict[str, str]:
+def read_options_file(path: str) -> dict[str, str]:
     """The options of a file that only its owner can read. Raises InvalidOptionError."""
     try:
         # Looked at and read through one descriptor: what is checked is what is read.
-        with Path(place).expanduser().open(encoding="utf-8") as file:
-            _refuse_readable(place, os.fstat(file.fileno()))
+        with Path(path).expanduser().open(encoding="utf-8") as file:
+            _refuse_readable(path, os.fstat(file.fileno()))
             text = file.read()
     except (OSError, ValueError) as error:
-        raise _refuse(place, getattr(error, "strerror", None) or type(error).__name__) from None
-    return _parse(place, text)
+        raise _refuse(path, getattr(error, "strerror", None) or type(error).__name__) from None
+    return _parse(path, text)
 
 
-def _refuse_readable(place: str, found: os.stat_result) -> None:
+def _refuse_readable(path: str, found: os.stat_result) -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise _refuse(place, "it is no plain file")
+        raise _refuse(path, "it is no plain file")
     if found.st_uid != os.geteuid():
-        raise _refuse(place, "it belongs to another user: have one of your own")
+        raise _refuse(path, "it belongs to another user: have one of your own")
     if mode := stat.S_IMODE(found.st_mode) & 0o077:
-        raise _refuse(place, f"others may use it (mode ..{mode:02o}): chmod 600 it")
+        raise _refuse(path, f"others may use it (mode ..{mode:02o}): chmod 600 it")
 
 
-def _parse(place: str, text: str) -> dict[str, str]:
+def _parse(path: str, text: str) -> dict[str, str]:
     if text.lstrip().startswith("{"):
         try:
             found = json.loads(text)
         except json.JSONDecodeError as error:
             # The error itself keeps the text.
-            raise _refuse(place, f"it is no JSON, at line {error.lineno}, column {error.colno}") from None
+            raise _refuse(path, f"it is no JSON, at line {error.lineno}, column {error.colno}") from None
         wrong = [name for name, value in found.items() if not isinstance(value, (str, bool, int))]
         if wrong:
-            raise _refuse(place, f"{', '.join(wrong)} is no text")
+            raise _refuse(path, f"{', '.join(wrong)} is no text")
         return {
             name: str(value).lower() if isinstance(value, bool) else str(value)
             for name, value in found.items()
@@ -109,10 +109,10 @@ def _parse(place: str, text: str) -> dict[str, str]:
             continue
         name, given, value = line.partition("=")
         if not given or not name.strip():
-            raise _refuse(place, f"line {number} is not NAME=VALUE")
+            raise _refuse(path, f"line {number} is not NAME=VALUE")
         options[name.strip()] = value.strip()
     return options
 
 
-def _refuse(place: str, reason: str) -> InvalidOptionError:
-    return InvalidOptionError(option=_FILE, value=place, reason=reason)
+def _refuse(path: str, reason: str) -> InvalidOptionError:
+    return InvalidOptionError(option=_FILE, value=path, reason=reason)

@@ -10,8 +10,8 @@ from airflow.sdk import BaseHook
 
 from airflow_hudi_index.connection import LOCAL, RUN_MODES, SPARK_SUBMIT, ConnectionSettings, plain
 from airflow_hudi_index.local_job import LocalJob
+from airflow_hudi_index.locations import is_far
 from airflow_hudi_index.masking import mask_settings, refuse_early_secrets
-from airflow_hudi_index.places import is_far
 from airflow_hudi_index.storage_connection import options_of_connection
 from hudi_index.credentials import Options, without_credentials
 from hudi_index.errors import HudiIndexError, NoSuchTableError
@@ -86,20 +86,20 @@ class HudiIndexHook(BaseHook):
         """A table, without a JVM. Raises NoSuchTableError."""
         from hudi_index import IndexedTable
 
-        place = self.settings.places.place_of(table)
-        return IndexedTable.open(place, self._options_at(place))
+        location = self.settings.locations.location_of(table)
+        return IndexedTable.open(location, self._options_at(location))
 
     def storage_options_of(self, table: str) -> Options:
         """How to reach a table, asked anew each time: keys that a role gives are good for an hour.
 
         Those of the storage connection, and over them the connection's own.
         """
-        return self._options_at(self.settings.places.place_of(table))
+        return self._options_at(self.settings.locations.location_of(table))
 
-    def _options_at(self, place: str) -> Options:
+    def _options_at(self, location: str) -> Options:
         own = self.settings.storage_options
         conn_id = self.storage_conn_id or self.settings.storage_conn_id
-        if not conn_id or not is_far(place):
+        if not conn_id or not is_far(location):
             return Options(own)
         # A token belongs to its key.
         mine = _AWS_KEYS if any(name in own for name in _AWS_KEYS) else ()
@@ -190,12 +190,12 @@ class HudiIndexHook(BaseHook):
     def test_connection(self) -> tuple[bool, str]:
         """Open the connection's tables; tells their version, lag and indexes, and proves far storage."""
         try:
-            places = ConnectionSettings.of(self.get_connection(self.hudi_index_conn_id)).places
-            base_path = without_credentials(places.base_path) if places.base_path else None
-            tried = [self.table] if self.table is not None else list(places.tables)
+            locations = ConnectionSettings.of(self.get_connection(self.hudi_index_conn_id)).locations
+            base_path = without_credentials(locations.base_path) if locations.base_path else None
+            tried = [self.table] if self.table is not None else list(locations.tables)
             if not tried and base_path is None:
                 return True, "No table to open: give a base path or a catalog of tables to have one tried."
-            said = [self._describe(place) for place in tried]
+            said = [self._describe(location) for location in tried]
             if not tried and base_path is not None:
                 said = [self._describe_base(base_path)]
             return True, "; ".join(said)
@@ -213,12 +213,12 @@ class HudiIndexHook(BaseHook):
 
     def _prove(self, table: str) -> str:
         """Says that indexes can be written, where that is not the business of a mounted disk."""
-        place = self.settings.places.place_of(table)
-        if not is_far(place):
+        location = self.settings.locations.location_of(table)
+        if not is_far(location):
             return ""
         from hudi_index.storage_check import check_storage
 
-        check_storage(place, self._options_at(place))
+        check_storage(location, self._options_at(location))
         return "read, list, create once and delete work; "
 
     def _describe(self, table: str) -> str:

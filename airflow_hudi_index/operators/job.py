@@ -17,10 +17,10 @@ from airflow_hudi_index.job_command import argument
 from airflow_hudi_index.lineage import lineage_of
 from airflow_hudi_index.links import JobLogLink, SparkUiLink, XComLink
 from airflow_hudi_index.local_job import LocalJob
+from airflow_hudi_index.locations import refuse_credentials, refuse_password
 from airflow_hudi_index.masking import mask_settings
 from airflow_hudi_index.outcome import JobRefusedError, check_report, summary_of
-from airflow_hudi_index.places import refuse_credentials, refuse_password
-from airflow_hudi_index.settings import report_url, task_folder, task_place
+from airflow_hudi_index.settings import report_url, task_folder, task_key
 from airflow_hudi_index.triggers.jobs import LocalJobTrigger
 from hudi_index.errors import HudiIndexError, UserError
 
@@ -153,8 +153,8 @@ class HudiIndexJobOperator(BaseOperator):
 
     def _declare_outlet(self, table: str) -> None:
         """Have Airflow know, while it parses, which asset this task will update."""
-        place = str(table)  # what another task gives reads as a template
-        if ("://" in place or place.startswith("/")) and "{{" not in place:
+        named = str(table)  # what another task gives reads as a template
+        if ("://" in named or named.startswith("/")) and "{{" not in named:
             self.outlets = [*self.outlets, hudi_index_asset(table, backend=self.backend)]
         else:
             # Known when it runs: the alias is filled then.
@@ -206,10 +206,10 @@ class HudiIndexJobOperator(BaseOperator):
         return self._run_here(context, command)
 
     def _run_here(self, context: Context, command: JobCommand) -> dict[str, Any]:
-        place = task_place(context["ti"])
-        job = LocalJob(task_folder(place))
+        key = task_key(context["ti"])
+        job = LocalJob(task_folder(key))
         command = command.with_arguments(argument("report", job.report_file), *self.html_argument(job))
-        self.leave_link(context, JobLogLink.key, report_url(place, job.log_file.name))
+        self.leave_link(context, JobLogLink.key, report_url(key, job.log_file.name))
         self.hook.start_local_job(
             command,
             job.folder,
@@ -231,14 +231,14 @@ class HudiIndexJobOperator(BaseOperator):
     def execute_complete(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:
         """Take up a task whose job has ended."""
         job = LocalJob(Path(event["folder"]))
-        self.leave_link(context, JobLogLink.key, report_url(task_place(context["ti"]), job.log_file.name))
+        self.leave_link(context, JobLogLink.key, report_url(task_key(context["ti"]), job.log_file.name))
         for line in job.lines():
             self.log.info("%s", line)
         return self._finish(context, job.report(), int(event["code"]), log=job.last_lines())
 
     def _submit(self, context: Context, command: JobCommand) -> dict[str, Any]:
-        place = task_place(context["ti"])
-        job = LocalJob(task_folder(place))
+        key = task_key(context["ti"])
+        job = LocalJob(task_folder(key))
         html = self.html_argument(job)
         if html:
             job.folder.mkdir(parents=True, exist_ok=True)
@@ -249,7 +249,7 @@ class HudiIndexJobOperator(BaseOperator):
             conf=self.conf,
             env_vars=self.env_vars,
             storage_options=self.hook.storage_options_of(self.table),
-            report_uri="/".join([self.report_folder.rstrip("/"), *place]) + ".json"
+            report_uri="/".join([self.report_folder.rstrip("/"), *key]) + ".json"
             if self.report_folder
             else None,
             **{name: value for name, value in options.items() if value},

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow_hudi_index.job_command import JobCommand, argument
 from airflow_hudi_index.links import JobLogLink, SparkUiLink, ValidationReportLink
 from airflow_hudi_index.operators.job import HudiIndexJobOperator
-from airflow_hudi_index.settings import report_url, task_place
+from airflow_hudi_index.settings import report_url, task_key
 from airflow_hudi_index.statements import check_predicate, check_query
 
 if TYPE_CHECKING:
@@ -99,8 +99,8 @@ class HudiValidateIndexesOperator(HudiIndexJobOperator):
 
     def after_job(self, context: Context, report: dict[str, Any]) -> None:
         """Leave the link, and the report: Airflow keeps no result of a task that failed."""
-        place = task_place(context["ti"])
-        self.leave_link(context, ValidationReportLink.key, report_url(place, "validation.html"))
+        key = task_key(context["ti"])
+        self.leave_link(context, ValidationReportLink.key, report_url(key, "validation.html"))
         context["ti"].xcom_push("report", report)
 
 

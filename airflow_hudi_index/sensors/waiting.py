@@ -12,7 +12,7 @@ from airflow.sdk import BaseSensorOperator, PokeReturnValue
 
 from airflow_hudi_index.arguments import check_number
 from airflow_hudi_index.hooks.hudi_index import HudiIndexHook
-from airflow_hudi_index.places import refuse_credentials
+from airflow_hudi_index.locations import refuse_credentials
 from airflow_hudi_index.settings import poll_interval
 from hudi_index.errors import ConflictError, HudiIndexError, NoSuchTableError, UserError
 

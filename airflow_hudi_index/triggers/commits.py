@@ -9,7 +9,7 @@ from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
 from airflow_hudi_index.arguments import check_number
 from airflow_hudi_index.hooks.hudi_index import HudiIndexHook
-from airflow_hudi_index.places import refuse_credentials
+from airflow_hudi_index.locations import refuse_credentials
 from airflow_hudi_index.triggers.polling import longer, serialized
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from airflow_hudi_index.arguments import check_number
 from airflow_hudi_index.freshness import staleness
 from airflow_hudi_index.hooks.hudi_index import HudiIndexHook
-from airflow_hudi_index.places import refuse_credentials
+from airflow_hudi_index.locations import refuse_credentials
 from airflow_hudi_index.triggers.polling import longer, serialized
 
 if TYPE_CHECKING:

@@ -37,16 +37,16 @@ class Aside:
         if path == INDEX_FOLDER:  # a file where everything else is to be
             self._storage.move(path, f"{INDEX_FOLDER}-{self.folder.rpartition('/')[2]}")
             return
-        self._storage.move(path, self._place_of(path))
+        self._storage.move(path, self._path_aside(path))
 
     def copy(self, path: str) -> None:
         """Keep what a file says now; what is a folder goes away."""
         if self._storage.is_folder(path):
             self.move(path)
         else:
-            self._storage.write(self._place_of(path), self._storage.read(path))
+            self._storage.write(self._path_aside(path), self._storage.read(path))
 
-    def _place_of(self, path: str) -> str:
+    def _path_aside(self, path: str) -> str:
         return f"{self.folder}/{path.removeprefix(f'{INDEX_FOLDER}/')}"
 
 

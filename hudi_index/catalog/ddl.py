@@ -209,7 +209,7 @@ def _create(cursor: Cursor) -> CreateIndex:
     table = _table(cursor)
     kind = kind_specs.parse_kind(cursor.name("an index kind")) if cursor.accept("USING") else None
     cursor.expect("(", hint=" with columns or an expression")
-    place = cursor.position
+    start = cursor.position
     if cursor.token is None:
         raise cursor.error("a column or an expression")
     columns, expression = _source(cursor)
@@ -221,7 +221,7 @@ def _create(cursor: Cursor) -> CreateIndex:
         expression, is_function = (None, False) if expression.is_column else (expression, is_function)
     if is_function and expression is None:
         raise cursor.error(
-            "an expression such as upper(city); for a column leave FUNCTION out", position=place
+            "an expression such as upper(city); for a column leave FUNCTION out", position=start
         )
     return CreateIndex(
         name=name,

@@ -82,8 +82,8 @@ def parse_expression_tokens(text: str, tokens: Sequence[Token], *, end: int) -> 
         raise UnsupportedExpressionError(expression=source, reason="it reads no column")
     # Names and dots by turns: `not b` and `d is null` are words alone as well.
     is_column = len(tokens) % 2 == 1 and all(
-        token.token_type == TokenType.DOT if place % 2 else is_name(token, text)
-        for place, token in enumerate(tokens)
+        token.token_type == TokenType.DOT if ordinal % 2 else is_name(token, text)
+        for ordinal, token in enumerate(tokens)
     )
     return IndexExpression(canonical, tuple(columns.values()), is_column)
 

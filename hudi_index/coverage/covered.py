@@ -120,8 +120,8 @@ class Covered:
         """The rows that numbers name, -1 for those that are not covered."""
         if not len(self):
             return np.full(len(numbers), -1, np.int64)
-        places = np.searchsorted(self.numbers, numbers, sorter=self._by_number)
-        rows = self._by_number[np.minimum(places, len(self) - 1)]
+        ranks = np.searchsorted(self.numbers, numbers, sorter=self._by_number)
+        rows = self._by_number[np.minimum(ranks, len(self) - 1)]
         return np.where(self.numbers[rows] == numbers, rows, -1)
 
 

@@ -165,7 +165,7 @@ class IndexedSlices(Mapping[FileGroupId, IndexedSlice]):
         """Those of these slices that the indexes don't describe."""
         is_described = np.zeros(len(current), np.bool_)
         is_described[match_slices(self._fields, identity_columns(current))[1]] = True
-        return [current[place] for place in np.flatnonzero(~is_described).tolist()]
+        return [current[position] for position in np.flatnonzero(~is_described).tolist()]
 
     def gone(self, current: Iterable[FileSlice]) -> list[FileGroupId]:
         """The file groups that are described and not among these slices."""
@@ -194,20 +194,20 @@ def match_slices(
     """
     if _are_same_groups(noted, current):
         # The usual case, and no file group has to be looked for: both are in the order of file groups.
-        rows = places = np.arange(len(current["fileId"]))
+        rows = positions = np.arange(len(current["fileId"]))
         pairs = [(noted[name], current[name]) for name in _IDENTITY]
         same = current["settled"].to_numpy(zero_copy_only=False).copy()
     else:
         found = pc.index_in(_group_names(noted), value_set=_group_names(current))
         rows = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
-        places = found.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
+        positions = found.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
         pairs = [
-            (noted[name].take(pa.array(rows)), current[name].take(pa.array(places))) for name in _IDENTITY
+            (noted[name].take(pa.array(rows)), current[name].take(pa.array(positions))) for name in _IDENTITY
         ]
-        same = current["settled"].take(pa.array(places)).to_numpy(zero_copy_only=False).copy()
+        same = current["settled"].take(pa.array(positions)).to_numpy(zero_copy_only=False).copy()
     for one, other in pairs:
         same &= _equal_lists(one, other) if pa.types.is_list(one.type) else _equal(one, other)
-    return rows[same], places[same]
+    return rows[same], positions[same]
 
 
 def _are_same_groups(noted: Mapping[str, Any], current: Mapping[str, Any]) -> bool:

@@ -225,9 +225,9 @@ def _escape(values: pa.Array[Any]) -> pa.Array[Any]:
     start = escaped + 2 * np.arange(escaped.size)
     result = np.empty(data.size + 2 * escaped.size, dtype=np.uint8)
     stands_for_itself = np.ones(result.size, dtype=np.bool_)
-    for place, characters in enumerate((ord("%"), _UPPER_DIGITS[codes >> 4], _UPPER_DIGITS[codes & 0xF])):
-        result[start + place] = characters
-        stands_for_itself[start + place] = False
+    for position, characters in enumerate((ord("%"), _UPPER_DIGITS[codes >> 4], _UPPER_DIGITS[codes & 0xF])):
+        result[start + position] = characters
+        stands_for_itself[start + position] = False
     result[stands_for_itself] = data[~is_escaped]
     return _strings(offsets + 2 * np.searchsorted(escaped, offsets), result)
 

@@ -116,7 +116,7 @@ def payload_fields(entries: pa.Table, payload: str) -> dict[str, pa.Array[Any]]:
     """The fields of a payload by name, all null where the payload is."""
     struct: Any = entries.column(payload).combine_chunks()
     # Not `field`: what it gives below a null struct is undefined.
-    names = [struct.type.field(place).name for place in range(struct.type.num_fields)]
+    names = [struct.type.field(position).name for position in range(struct.type.num_fields)]
     return dict(zip(names, struct.flatten(), strict=True))
 
 
@@ -158,7 +158,7 @@ _AVRO_PRIMITIVES = {
 
 def _avro_type(arrow: pa.DataType, name: str) -> str | dict[str, Any]:
     if isinstance(arrow, pa.StructType):
-        return _avro_record([arrow.field(place) for place in range(arrow.num_fields)], name)
+        return _avro_record([arrow.field(position) for position in range(arrow.num_fields)], name)
     if isinstance(arrow, pa.ListType):
         return {"type": "array", "items": ["null", _avro_type(arrow.value_type, f"{name}_item")]}
     return _AVRO_PRIMITIVES[arrow]

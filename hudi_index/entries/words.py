@@ -67,10 +67,10 @@ class _Texts:
 
     def common_prefix(self) -> int:
         """How many bytes all texts begin with alike."""
-        shortest, place = int((self.ends - self.starts).min()), 0
-        while place < shortest and np.all(self.data[self.starts + place] == self.data[place]):
-            place += 1
-        return place
+        shortest, position = int((self.ends - self.starts).min()), 0
+        while position < shortest and np.all(self.data[self.starts + position] == self.data[position]):
+            position += 1
+        return position
 
 
 def sort_order(texts: pa.Array[Any]) -> Numbers:
@@ -83,15 +83,15 @@ def sort_order(texts: pa.Array[Any]) -> Numbers:
         found: Numbers = pc.sort_indices(texts).to_numpy().astype(np.int64)
         return found
     values = _Texts(texts)
-    place = values.common_prefix()
-    words = values.words(values.starts + place, values.ends)
+    position = values.common_prefix()
+    words = values.words(values.starts + position, values.ends)
     order: Numbers = np.argsort(words)
     ranks = _ranks(words[order])
     tied = np.flatnonzero(_is_tied(ranks))
-    place += _WORD
+    position += _WORD
     while tied.size:
         rows = order[tied]
-        begins, ends = values.starts[rows] + place, values.ends[rows]
+        begins, ends = values.starts[rows] + position, values.ends[rows]
         if not np.any(begins < ends):
             break
         words = (ranks[tied].astype(np.uint64) << _NEXT_BITS) | (values.words(begins, ends) >> _REST_BITS)
@@ -99,15 +99,15 @@ def sort_order(texts: pa.Array[Any]) -> Numbers:
         order[tied] = rows[again]
         ranks[tied] = tied[_ranks(words[again])]
         tied = tied[_is_tied(ranks[tied])]
-        place += _NEXT
+        position += _NEXT
     return order
 
 
 def _ranks(ordered: Words) -> Numbers:
     """For each of some ordered numbers the place of the first that equals it."""
-    places = np.arange(len(ordered))
-    places[1:][ordered[1:] == ordered[:-1]] = 0
-    found: Numbers = np.maximum.accumulate(places)
+    positions = np.arange(len(ordered))
+    positions[1:][ordered[1:] == ordered[:-1]] = 0
+    found: Numbers = np.maximum.accumulate(positions)
     return found
 
 
@@ -134,13 +134,13 @@ def _fingerprints(texts: pa.Array[Any]) -> Words:
     values = _Texts(texts)
     starts, ends = values.starts, values.ends
     found = (ends - starts).astype(np.uint64)
-    places = (
+    positions = (
         starts,
         np.minimum(starts + _WORD, ends),
         np.maximum(starts, ends - 2 * _WORD),
         np.maximum(starts, ends - _WORD),
     )
-    for begins, mixer in zip(places, _MIXERS, strict=True):
+    for begins, mixer in zip(positions, _MIXERS, strict=True):
         words = values.words(begins, ends)
         found += (words ^ (words >> np.uint64(29))) * mixer
     return found
@@ -166,15 +166,15 @@ def crc32_of(data: npt.NDArray[np.uint8], starts: Numbers, ends: Numbers) -> npt
     order = np.argsort(lengths.astype(np.uint16) if lengths.max() < 1 << 16 else lengths, kind="stable")
     lengths, begins = lengths[order], starts[order]
     found = np.full(len(order), 0xFFFF_FFFF, dtype=np.uint32)
-    for place in range(0, int(lengths[-1]), _PAIR):
-        first = int(np.searchsorted(lengths, place + _PAIR))
-        at = begins[first:] + place
+    for position in range(0, int(lengths[-1]), _PAIR):
+        first = int(np.searchsorted(lengths, position + _PAIR))
+        at = begins[first:] + position
         low = data[at].astype(np.uint32) | (data[at + 1].astype(np.uint32) << np.uint32(_BYTE))
         found[first:] = _CRC[(found[first:] ^ low) & np.uint32(0xFFFF)] ^ (found[first:] >> np.uint32(16))
         # Those with one byte left.
-        last = slice(int(np.searchsorted(lengths, place + 1)), first)
+        last = slice(int(np.searchsorted(lengths, position + 1)), first)
         if last.start < last.stop:
-            index = (found[last] ^ data[begins[last] + place]) & np.uint32(0xFF)
+            index = (found[last] ^ data[begins[last] + position]) & np.uint32(0xFF)
             # One byte alone is a pair whose other byte comes first and does nothing.
             found[last] = _CRC[index << np.uint32(_BYTE)] ^ (found[last] >> np.uint32(_BYTE))
     result = np.empty_like(found)

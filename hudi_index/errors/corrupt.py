@@ -30,8 +30,8 @@ def way_back(path: str) -> str:
     if not below:
         return ""
     # A local path as a shell takes it; a URI as it is.
-    place = unquote(table.removeprefix("file://")) if table.startswith("file:///") else table
-    return f"; mend it by: hudi-index repair --table {shlex.quote(place)}"
+    location = unquote(table.removeprefix("file://")) if table.startswith("file:///") else table
+    return f"; mend it by: hudi-index repair --table {shlex.quote(location)}"
 
 
 class MissingFileError(CorruptError):
@@ -94,8 +94,8 @@ class EntryCorruptError(CorruptError):
 
     def __init__(self, *, path: str, reason: str, offset: int | None = None) -> None:
         self.path, self.reason, self.offset = path, reason, offset
-        place = path if offset is None else f"{path} at byte {offset}"
-        super().__init__(f"{place}: {reason}{way_back(path)}")
+        location = path if offset is None else f"{path} at byte {offset}"
+        super().__init__(f"{location}: {reason}{way_back(path)}")
 
 
 class KeyCorruptError(CorruptError):

@@ -70,10 +70,12 @@ def tokens_of(text: str) -> list[Token]:
     for token in tokens:
         covered[token.start : token.end + 1] = _marks(text[token.start : token.end + 1])
     if covered != wanted:
-        place = next(at for at, (one, other) in enumerate(zip(covered, wanted, strict=True)) if one != other)
+        position = next(
+            at for at, (one, other) in enumerate(zip(covered, wanted, strict=True)) if one != other
+        )
         raise RefusedTextError(
             text=text,
-            what=f"from character {place + 1} on, {_show(text[place:])}, it can be read in two ways",
+            what=f"from character {position + 1} on, {_show(text[position:])}, it can be read in two ways",
             way_out="write it plainly, without that quote or comment",
         )
     return tokens

@@ -119,8 +119,8 @@ def _parse(text: str, tokens: Sequence[Token], into: type[exp.Expr]) -> exp.Expr
             trees = parser.parse_into(into, list(tokens), text)
     except ParseError as error:
         first = error.errors[0] if error.errors else {}
-        place = (first.get("line"), first.get("col"))
-        found = next((token for token in tokens if (token.line, token.col) == place), tokens[-1])
+        line_and_column = (first.get("line"), first.get("col"))
+        found = next((token for token in tokens if (token.line, token.col) == line_and_column), tokens[-1])
         raise wrong(text=text, position=found.start, expected=f"{expected} of Spark SQL") from None
     except _CONFUSED:
         raise wrong(text=text, position=tokens[0].start, expected=f"{expected} of Spark SQL") from None

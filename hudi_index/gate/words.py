@@ -78,19 +78,19 @@ _CONSTANTS = (TokenType.STRING, TokenType.NUMBER)
 def list_once(tokens: Sequence[Token]) -> list[Token]:
     """The tokens with one constant after IN in the place of several: many are made of no more than one is."""
     found: list[Token] = []
-    place = 0
-    while place < len(tokens):
-        found.append(tokens[place])
-        place += 1
+    position = 0
+    while position < len(tokens):
+        found.append(tokens[position])
+        position += 1
         if [each.token_type for each in found[-3:-1]] == _IN_BRACKET and found[-1].token_type in _CONSTANTS:
-            while _goes_on(tokens, place):
-                place += 2
+            while _goes_on(tokens, position):
+                position += 2
     return found
 
 
-def _goes_on(tokens: Sequence[Token], place: int) -> bool:
+def _goes_on(tokens: Sequence[Token], position: int) -> bool:
     """Whether a comma and another constant come next, and then the next comma or the end of the list."""
-    following = [each.token_type for each in tokens[place : place + 3]]
+    following = [each.token_type for each in tokens[position : position + 3]]
     return (
         len(following) == 3
         and following[0] == TokenType.COMMA
@@ -136,11 +136,11 @@ def check_words(text: str, tokens: Sequence[Token], *, in_query: bool) -> None:
     Raises:
         RefusedTextError: there is one.
     """
-    for place, token in enumerate(tokens):
+    for position, token in enumerate(tokens):
         if token.token_type == TokenType.SEMICOLON:
             raise RefusedTextError(text=text, what="a ';' in it", way_out="give one statement at a time")
         # Without arguments it is the time.
-        brackets = [each.token_type for each in tokens[place + 1 : place + 3]]
+        brackets = [each.token_type for each in tokens[position + 1 : position + 3]]
         if token.text.lower() == "unix_timestamp" and brackets == _EMPTY_BRACKETS:
             raise unstable(text, f"{token.text}()")
     before: Token | None = None

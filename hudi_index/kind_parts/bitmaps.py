@@ -108,10 +108,10 @@ class BitmapQuestion(RowQuestion):
         else:
             rows = covered.rows_of_owners(owners)
         is_asked = pc.starts_with(keys, self.source.part + SEPARATOR).to_numpy(zero_copy_only=False)
-        places = np.flatnonzero(is_asked & (rows >= 0))
-        places = places[left[rows[places]]]
+        ordinals = np.flatnonzero(is_asked & (rows >= 0))
+        ordinals = ordinals[left[rows[ordinals]]]
         bitmaps = payload_fields(entries, self.payloads[0])["bitmap"]
-        return ToldBitmaps.of(tokens.take(places), rows[places], places, bitmaps)
+        return ToldBitmaps.of(tokens.take(ordinals), rows[ordinals], ordinals, bitmaps)
 
 
 class TokenBuilder:

@@ -20,10 +20,10 @@ def diff_entries(before: pa.Table, after: pa.Table) -> tuple[pa.Table, pa.Array[
     """
     old_keys, new_keys = before.column(KEY).combine_chunks(), after.column(KEY).combine_chunks()
     deletes = old_keys.filter(pc.invert(pc.is_in(old_keys, value_set=new_keys)))
-    places = pc.index_in(new_keys, value_set=old_keys)
-    is_new = places.is_null().to_numpy(zero_copy_only=False)
+    positions = pc.index_in(new_keys, value_set=old_keys)
+    is_new = positions.is_null().to_numpy(zero_copy_only=False)
     kept = after.filter(pa.array(~is_new))
-    previous = before.take(places.drop_null())
+    previous = before.take(positions.drop_null())
     is_written = is_new
     is_written[~is_new] = differ(previous, kept)
     return after.filter(pa.array(is_written)), deletes

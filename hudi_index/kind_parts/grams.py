@@ -61,19 +61,19 @@ def _grams_of_few(texts: Any, size: int) -> Tokens:
     starts = np.cumsum(counts) - counts
     text_of = encoded.indices.to_numpy()
     counts, starts = counts[text_of], starts[text_of]
-    places = np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
-    return Tokens(words, grams[places], np.repeat(rows, counts))
+    positions = np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+    return Tokens(words, grams[positions], np.repeat(rows, counts))
 
 
 def _grams(texts: Any, size: int) -> tuple[pa.Array[Any], Numbers, Numbers]:
     """The grams that there are, which of them follow each other in the texts, and how many each text has."""
     characters, starts = _marked(texts)
     counts = np.maximum(np.diff(starts) - size + 1, 0)
-    places = np.repeat(starts[:-1] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+    positions = np.repeat(starts[:-1] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
     codes, bound = _codes_of(characters, size)
-    grams, distinct = _ranks(codes[places], bound)
+    grams, distinct = _ranks(codes[positions], bound)
     examples = np.empty(distinct, np.int64)
-    examples[grams] = places
+    examples[grams] = positions
     return _texts_of(characters[examples[:, np.newaxis] + np.arange(size)]), grams, counts
 
 

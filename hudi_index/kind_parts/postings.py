@@ -92,11 +92,11 @@ class Postings:
         # Values that differ for Arrow may be equal here, such as NaNs of different bits.
         encoded = joined.dictionary_encode()
         numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.uint32)
-        place = len(self._parts)
+        start = len(self._parts)
         self._parts = encoded.dictionary
         for parts, indices, positions in self._new:
-            self._rows.append((numbers[place + indices], positions))
-            place += len(parts)
+            self._rows.append((numbers[start + indices], positions))
+            start += len(parts)
         self._new.clear()
         if len(self._parts) > self._most:
             is_null = pc.index(self._parts, NULL).as_py() >= 0
@@ -138,8 +138,8 @@ class _Chunk(NamedTuple):
         counts, begins = counts[order], begins[order]
         starts = np.zeros(len(order) + 1, np.int64)
         np.cumsum(counts, out=starts[1:])
-        places = np.repeat(begins - starts[:-1], counts) + np.arange(len(self.positions))
-        return _Chunk(self.positions[places], self.least, starts)
+        sources = np.repeat(begins - starts[:-1], counts) + np.arange(len(self.positions))
+        return _Chunk(self.positions[sources], self.least, starts)
 
     def part(self, start: int, stop: int) -> tuple[npt.NDArray[np.uint32], Positions]:
         """Some tokens, counted from the first of them, and their positions."""

@@ -124,13 +124,17 @@ class PartDomain:
 
     def meets(self, low: str, high: str) -> bool:
         """Whether one of its values may be between two encoded ones, both included."""
-        place = bisect_left(self._highs, low)
-        if place < len(self._highs) and self._highs[place] == low and not self.ranges[place].has_high:
-            place += 1
-        if place == len(self.ranges):
+        position = bisect_left(self._highs, low)
+        if (
+            position < len(self._highs)
+            and self._highs[position] == low
+            and not self.ranges[position].has_high
+        ):
+            position += 1
+        if position == len(self.ranges):
             return False
         # Ranges are in order: if the first that does not end below starts above, so do all after it.
-        found = self.ranges[place]
+        found = self.ranges[position]
         return found.low is None or found.low < high or (found.has_low and found.low == high)
 
     def keys(self, prefix: str, *, names_shard: bool = True) -> list[tuple[str | None, KeyRange]]:

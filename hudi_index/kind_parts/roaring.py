@@ -156,14 +156,14 @@ class _Layout:
         _write_long(pairs, begins[~has_runs] + 4, counts[~has_runs])
         # From here on by container.
         containers, of_runs = self.containers, self.containers.is_of_runs
-        places = np.arange(len(of_runs)) - np.repeat(containers.bitmap_firsts, counts)
+        positions = np.arange(len(of_runs)) - np.repeat(containers.bitmap_firsts, counts)
         begins, flagged = np.repeat(begins, counts), begins + 4
         np.bitwise_or.at(
             data,
-            np.repeat(flagged, counts)[of_runs] + places[of_runs] // 8,
-            (1 << places[of_runs] % 8).astype(np.uint8),
+            np.repeat(flagged, counts)[of_runs] + positions[of_runs] // 8,
+            (1 << positions[of_runs] % 8).astype(np.uint8),
         )
-        at = begins + np.repeat(np.where(has_runs, 4 + (counts + 7) // 8, 8), counts) + 4 * places
+        at = begins + np.repeat(np.where(has_runs, 4 + (counts + 7) // 8, 8), counts) + 4 * positions
         pairs[at] = containers.values[containers.firsts] >> np.uint32(16)
         pairs[at + 2] = containers.sizes - 1
         has_offset = np.repeat(~has_runs | (counts >= _FEWEST_WITH_OFFSETS), counts)
@@ -187,8 +187,8 @@ class _Layout:
             return
         pairs[self.bodies[of_runs]] = containers.run_counts[of_runs]
         mine = np.repeat(of_runs, containers.run_counts)
-        run_places = _from_zero(containers.run_counts)[:-1]
-        at = np.repeat(self.bodies + 2 - 4 * run_places, containers.run_counts)
+        run_positions = _from_zero(containers.run_counts)[:-1]
+        at = np.repeat(self.bodies + 2 - 4 * run_positions, containers.run_counts)
         at = (at + 4 * np.arange(len(at)))[mine]
         pairs[at] = containers.values[containers.run_firsts[mine]].astype(np.uint16)
         pairs[at + 2] = _lengths(containers.run_firsts, len(containers.values))[mine] - 1
@@ -196,10 +196,10 @@ class _Layout:
     def _write_bits(self, data: npt.NDArray[np.uint8]) -> None:
         containers = self.containers
         # One by one: each has thousands of values.
-        for place in np.flatnonzero(containers.is_of_bits).tolist():
-            first, body = containers.firsts[place], self.bodies[place]
+        for position in np.flatnonzero(containers.is_of_bits).tolist():
+            first, body = containers.firsts[position], self.bodies[position]
             bits = np.zeros(8 * _BYTES_OF_BITS, np.bool_)
-            bits[containers.values[first : first + containers.sizes[place]] & np.uint32(_LOW)] = True
+            bits[containers.values[first : first + containers.sizes[position]] & np.uint32(_LOW)] = True
             data[body : body + _BYTES_OF_BITS] = np.packbits(bits, bitorder="little")
 
 

@@ -33,7 +33,7 @@ class _Chosen(NamedTuple):
     """Some entries, in the order of their file groups."""
 
     groups: Numbers
-    places: Numbers
+    ordinals: Numbers
     """Of their bitmaps."""
 
 
@@ -47,20 +47,20 @@ class ToldBitmaps:
     """Where the entries of each token begin, and where the last ones end."""
     groups: Numbers
     """The file group of each entry, by the number that the caller has for it."""
-    places: Numbers
+    ordinals: Numbers
     """Of each entry, the place of its bitmap."""
     bitmaps: Any
     """Serialized, among them those that nobody asks for."""
 
     @classmethod
-    def of(cls, tokens: Any, groups: Numbers, places: Numbers, bitmaps: Any) -> ToldBitmaps:
+    def of(cls, tokens: Any, groups: Numbers, ordinals: Numbers, bitmaps: Any) -> ToldBitmaps:
         """Of entries in any order: token, file group and place of the bitmap of each."""
         encoded = tokens.dictionary_encode()
         numbers = encoded.indices.to_numpy(zero_copy_only=False)
         order = np.lexsort((groups, numbers))
         distinct = {token: number for number, token in enumerate(encoded.dictionary.to_pylist())}
         starts = np.searchsorted(numbers[order], np.arange(len(distinct) + 1))
-        return cls(distinct, starts, groups[order], places[order], bitmaps)
+        return cls(distinct, starts, groups[order], ordinals[order], bitmaps)
 
     def file_groups_with(self, token: str) -> list[int]:
         """The file groups that have a token."""
@@ -71,7 +71,7 @@ class ToldBitmaps:
         """The file groups that have a token in each of some domains, and such rows; None where any may be."""
         judged = [self._of_domain(domain) for domain in domains if not domain.is_widened]
         # The shortest first: then the others often need not be read.
-        judged.sort(key=lambda each: self._sizes[each.places].sum())
+        judged.sort(key=lambda each: self._sizes[each.ordinals].sum())
         groups = np.unique(judged[0].groups if judged else self.groups)
         for each in judged[1:]:
             groups = groups[np.isin(groups, each.groups)]
@@ -81,14 +81,17 @@ class ToldBitmaps:
             return
         pieces = [
             (
-                each.places.tolist(),
+                each.ordinals.tolist(),
                 np.searchsorted(each.groups, groups).tolist(),
                 np.searchsorted(each.groups, groups, side="right").tolist(),
             )
             for each in judged
         ]
         for number, group in enumerate(groups.tolist()):
-            yield group, self._common_rows(places[low[number] : high[number]] for places, low, high in pieces)
+            yield (
+                group,
+                self._common_rows(ordinals[low[number] : high[number]] for ordinals, low, high in pieces),
+            )
 
     @cached_property
     def _sizes(self) -> Numbers:
@@ -104,20 +107,22 @@ class ToldBitmaps:
         numbers = [self.tokens[token] for token in tokens if token in self.tokens]
         pieces = [slice(self.starts[number], self.starts[number + 1]) for number in numbers]
         groups = np.concatenate([self.groups[:0], *(self.groups[each] for each in pieces)])
-        places = np.concatenate([self.places[:0], *(self.places[each] for each in pieces)])
+        ordinals = np.concatenate([self.ordinals[:0], *(self.ordinals[each] for each in pieces)])
         if len(pieces) > 1:
             order = np.argsort(groups, kind="stable")
-            groups, places = groups[order], places[order]
-        return _Chosen(groups, places)
+            groups, ordinals = groups[order], ordinals[order]
+        return _Chosen(groups, ordinals)
 
     def _common_rows(self, alternatives: Iterable[Sequence[int]]) -> BitMap | None:
         """The rows that, of each list of entries, one has; None if one of them can't be read."""
         common: BitMap | None = None
-        for places in alternatives:
+        for ordinals in alternatives:
             read = [
-                rows for place in places if (rows := _deserialize(self.bitmaps[place].as_py())) is not None
+                rows
+                for ordinal in ordinals
+                if (rows := _deserialize(self.bitmaps[ordinal].as_py())) is not None
             ]
-            if len(read) < len(places):
+            if len(read) < len(ordinals):
                 return None
             rows = BitMap.union(*read) if len(read) > 1 else read[0]
             common = rows if common is None else common & rows

@@ -116,9 +116,9 @@ class _PartitionQuestion(Question):
         covered = self.candidates.covered
         if not len(covered) or not entries.num_rows:
             return np.zeros(len(covered), np.bool_)
-        partitions, places = covered.partitions
-        groups = np.bincount(places, minlength=len(partitions))
-        rows = np.bincount(places, weights=covered.row_counts, minlength=len(partitions))
+        partitions, positions = covered.partitions
+        groups = np.bincount(positions, minlength=len(partitions))
+        rows = np.bincount(positions, weights=covered.row_counts, minlength=len(partitions))
         keys = join_keys([self.source.part, partitions])
         # One more at the end stands for partitions without an entry.
         found: Any = pc.index_in(keys, value_set=entries.column(KEY).combine_chunks())
@@ -130,5 +130,5 @@ class _PartitionQuestion(Question):
         ]
         says_no = np.append(excluding(entries, self.domain), False)[entry]
         refuted = says_no & (counts[0] == groups) & (counts[1] == rows)
-        chosen: Mask = refuted[places]
+        chosen: Mask = refuted[positions]
         return chosen

@@ -85,9 +85,9 @@ class RecordIndex(IndexKind):
             return None
         prefixes = [""]
         if self.is_partitioned:
-            partitions, places = candidates.covered.partitions
+            partitions, positions = candidates.covered.partitions
             paths: list[Any] = partitions.to_pylist()
-            prefixes = [paths[each] + SEPARATOR for each in np.unique(places[candidates.left]).tolist()]
+            prefixes = [paths[each] + SEPARATOR for each in np.unique(positions[candidates.left]).tolist()]
         return _RecordQuestion(
             candidates,
             [wanted for prefix in prefixes for wanted in domain.keys(prefix)],
@@ -103,8 +103,8 @@ class _RecordQuestion(NumberedQuestion):
         """The file groups that no key names, of the partitions that were looked into."""
         refuted = super().refute(entries)
         if self.is_partitioned:
-            _, places = self.candidates.covered.partitions
-            refuted &= np.isin(places, places[self.candidates.left])
+            _, positions = self.candidates.covered.partitions
+            refuted &= np.isin(positions, positions[self.candidates.left])
         return refuted
 
 

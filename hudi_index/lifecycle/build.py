@@ -106,8 +106,8 @@ def _purges(state: IndexedState, description: Description) -> dict[int, ShardSli
         return {}
     kept = {kind.partition for kind in description.kept_kinds}
     return {
-        place: shard_slice
-        for place, target in enumerate(description.targets)
+        position: shard_slice
+        for position, target in enumerate(description.targets)
         if target.partition in kept
         and (shard_slice := state.view.partitions.get(target.partition, {}).get(target.shard))
     }

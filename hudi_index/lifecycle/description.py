@@ -114,11 +114,11 @@ class Description:
         return [name for name in found if not name.startswith("_hoodie_") or name in known]
 
     @cached_property
-    def places(self) -> dict[str, tuple[int, int]]:
+    def positions(self) -> dict[str, tuple[int, int]]:
         """Where the shards of each partition begin in `targets`, and how many they are."""
         found: dict[str, tuple[int, int]] = {}
-        for place, target in enumerate(self.targets):
-            first, count = found.get(target.partition, (place, 0))
+        for position, target in enumerate(self.targets):
+            first, count = found.get(target.partition, (position, 0))
             found[target.partition] = (first, count + 1)
         return found
 

@@ -76,8 +76,8 @@ class LocalExecutor:
         with progress("build", len(items), "file groups", lambda: done):
             changes = list(all_changes(build.description, counted(), notes, faults.append))
         raise_faults(faults)
-        for place, shard_slice in build.purges.items():
-            changes += purge_of(build, place, shard_slice)
+        for position, shard_slice in build.purges.items():
+            changes += purge_of(build, position, shard_slice)
         return write_held_runs(build, sorted(runs_of(changes, notes.counts)), write_token="0-0-0")
 
 

@@ -72,7 +72,7 @@ def native_status(storage: Storage) -> NativeStatus:
     listed = TableConfig.load(storage).properties.get("hoodie.table.metadata.partitions", "")
     partitions = [_native_partition(metadata, folder) for folder in sorted(filter(None, listed.split(",")))]
     # Where versions before 8 keep their timeline, and where later ones do.
-    names = [file.name for place in (".hoodie", ".hoodie/timeline") for file in metadata.list(place)]
+    names = [file.name for folder in (".hoodie", ".hoodie/timeline") for file in metadata.list(folder)]
     newest = max((match["instant"] for name in names if (match := _COMPACTION.fullmatch(name))), default=None)
     return NativeStatus(storage.uri, exists=True, last_compaction=newest, partitions=partitions)
 

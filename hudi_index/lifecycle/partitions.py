@@ -95,5 +95,5 @@ def _merged(
 def _distinct(tables: Iterable[pa.Table]) -> pa.Table:
     """One entry per key: two indexes over one column say the same of it."""
     joined = pa.concat_tables(tables)
-    places = {key: place for place, key in enumerate(joined.column(KEY).to_pylist())}
-    return joined.take(pa.array(sorted(places.values()), pa.int64()))
+    positions = {key: position for position, key in enumerate(joined.column(KEY).to_pylist())}
+    return joined.take(pa.array(sorted(positions.values()), pa.int64()))

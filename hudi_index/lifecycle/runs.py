@@ -161,5 +161,5 @@ def merged(runs: Iterable[Run]) -> Iterator[pa.Table]:
 def _split(entries: pa.Table, low: str) -> tuple[pa.Table, pa.Table]:
     """The entries below a key, and the others."""
     keys: Any = entries.column(KEY)
-    place = bisect_left(range(len(keys)), low, key=lambda row: keys[row].as_py())
-    return entries.slice(0, place), entries.slice(place)
+    position = bisect_left(range(len(keys)), low, key=lambda row: keys[row].as_py())
+    return entries.slice(0, position), entries.slice(position)

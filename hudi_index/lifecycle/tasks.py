@@ -109,8 +109,8 @@ def as_changes(
     def released() -> Iterator[Changes]:
         for (partition, is_deleted, _), tables in held.items():
             entries = pa.concat_tables(tables).combine_chunks()
-            places = description.places[partition]
-            targets = _targets(entries.column(KEY), *places, tails.get(partition, 0))
+            positions = description.positions[partition]
+            targets = _targets(entries.column(KEY), *positions, tails.get(partition, 0))
             yield Changes(
                 partition, _make_changes(schema_of(partition), entries, targets, is_deleted=is_deleted)
             )
@@ -198,23 +198,23 @@ def changes_of(
     plan = ItemPlan.of(description, item)
     compared = _Compared(plan.diffed)
     counted, limit = _Counted(), description.rows_at_once
-    for place, entries in _describe(
+    for position, entries in _describe(
         plan.kinds_before, item.context, counted.through(before), limit, known_before
     ):
-        if place < len(plan.diffed):
-            yield from compared.take(place, old=entries, is_large=counted.rows > limit)
+        if position < len(plan.diffed):
+            yield from compared.take(position, old=entries, is_large=counted.rows > limit)
         else:
             keys = entries.column(KEY).combine_chunks()
-            yield Described.gone(plan.kinds_before[place].partition, keys)
+            yield Described.gone(plan.kinds_before[position].partition, keys)
     seen = counted.rows
-    for place, entries in _describe(
+    for position, entries in _describe(
         plan.kinds_after, item.context, counted.through(after), limit, known_after
     ):
-        if place < len(plan.built):
-            yield Described(plan.built[place].partition, entries)
+        if position < len(plan.built):
+            yield Described(plan.built[position].partition, entries)
         else:
             is_large = counted.rows - seen > limit
-            yield from compared.take(place - len(plan.built), new=entries, is_large=is_large)
+            yield from compared.take(position - len(plan.built), new=entries, is_large=is_large)
     yield from compared.finish()
     if item.after is None:
         group = item.context.group
@@ -238,14 +238,14 @@ class _Compared:
         self._new: list[list[pa.Table]] = [[] for _ in kinds]
 
     def take(
-        self, place: int, *, old: pa.Table | None = None, new: pa.Table | None = None, is_large: bool
+        self, position: int, *, old: pa.Table | None = None, new: pa.Table | None = None, is_large: bool
     ) -> Iterator[Described]:
         """Take in entries of one kind.
 
         What was is passed on with its content: the write stage drops what comes again as it was.
         """
-        self._old[place] += [] if old is None else [old]
-        self._new[place] += [] if new is None else [new]
+        self._old[position] += [] if old is None else [old]
+        self._new[position] += [] if new is None else [new]
         self._is_large |= is_large
         if not self._is_large:
             return
@@ -279,17 +279,17 @@ def _describe(
     rows = 0
     for batch in batches:
         rows += batch.num_rows
-        for place, kind in enumerate(kinds):
-            for entries in builders[place].add(batch):
-                yield place, entries
+        for position, kind in enumerate(kinds):
+            for entries in builders[position].add(batch):
+                yield position, entries
             if rows > rows_at_once and kind.spec.is_divisible:
-                for entries in builders[place].finish():
-                    yield place, entries
-                builders[place] = builder_of(kind, context)
+                for entries in builders[position].finish():
+                    yield position, entries
+                builders[position] = builder_of(kind, context)
         rows = 0 if rows > rows_at_once else rows
-    for place, builder in enumerate(builders):
+    for position, builder in enumerate(builders):
         for entries in builder.finish():
-            yield place, entries
+            yield position, entries
 
 
 def look_at_item(description: Description, item: WorkItem) -> tuple[Known, Known]:
@@ -349,14 +349,14 @@ class _Counted:
             yield batch
 
 
-def purge_of(build: Build, place: int, shard_slice: ShardSlice) -> Iterator[Changes]:
+def purge_of(build: Build, position: int, shard_slice: ShardSlice) -> Iterator[Changes]:
     """Removes a shard's entries of owners whose old slice is not read; their present ones come anew."""
-    return as_changes(build.description, _purge(build, place, shard_slice), TaskNotes())
+    return as_changes(build.description, _purge(build, position, shard_slice), TaskNotes())
 
 
-def _purge(build: Build, place: int, shard_slice: ShardSlice) -> Iterator[Described]:
+def _purge(build: Build, position: int, shard_slice: ShardSlice) -> Iterator[Described]:
     description = build.description
-    partition = description.targets[place].partition
+    partition = description.targets[position].partition
     kinds = [kind for kind in description.kept_kinds if kind.partition == partition]
     lost = [item.context for item in description.items if item.is_lost]
     suffixes = {kind.owner_suffix(context) for kind in kinds for context in lost}

@@ -54,8 +54,8 @@ class TaskResult:
 def write_runs(build: Build, runs: Iterable[Run], *, write_token: str) -> TaskResult:
     """Write sorted runs of changes, a file for each target that has any."""
     result = TaskResult()
-    for place, of_target in targets_of(take_counts(runs, result.counts)):
-        target = build.description.targets[place]
+    for position, of_target in targets_of(take_counts(runs, result.counts)):
+        target = build.description.targets[position]
         written = write_changes(build.writer, target, merged(of_target), write_token=write_token)
         if written:
             result.stats.append(written)
@@ -125,8 +125,8 @@ def _one_of_each(table: pa.Table) -> pa.Table:
         for name in fields if payload in table.column_names else ():
             keys = keys.append_column(name, pc.struct_field(table.column(payload), name))
             order.append((name, "descending"))
-    places: pa.Array[Any] = pc.sort_indices(keys, sort_keys=order)
-    ordered = table.take(places)
+    positions: pa.Array[Any] = pc.sort_indices(keys, sort_keys=order)
+    ordered = table.take(positions)
     again = is_as_before(ordered.column(KEY)) & is_as_before(ordered.column(DELETED))
     return ordered.filter(pa.array(~again))
 

@@ -235,9 +235,9 @@ class Transaction:
         for stat in self._stats:
             if stat.partition not in shards:
                 raise ValueError(f"partition {stat.partition!r} was not announced when the commit began")
-            if (place := (stat.partition, stat.file_id)) in seen:
+            if (shard := (stat.partition, stat.file_id)) in seen:
                 raise ValueError(f"two files for {stat.partition}/{stat.file_id} in one commit")
-            seen.add(place)
+            seen.add(shard)
 
 
 def _later_of_its_role(view: View, grant: Grant) -> CompletedInstant | None:

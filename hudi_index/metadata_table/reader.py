@@ -243,8 +243,8 @@ class _Probe:
     def __len__(self) -> int:
         return len(self._keys)
 
-    def __getitem__(self, place: int) -> str:
-        key: str = self._keys[place].as_py()
+    def __getitem__(self, position: int) -> str:
+        key: str = self._keys[position].as_py()
         return key
 
 

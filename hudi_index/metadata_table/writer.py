@@ -106,13 +106,13 @@ def _without_content_if_deleted(changes: pa.Table) -> pa.Table:
     columns = {
         name: changes.column(name)
         if name in (KEY, DELETED)
-        else changes.column(name).take(_places_or_null(is_kept))
+        else changes.column(name).take(_positions_or_null(is_kept))
         for name in changes.column_names
     }
     return pa.table(columns)
 
 
-def _places_or_null(is_kept: pa.Array[Any]) -> pa.Array[Any]:
-    places: pa.Array[Any] = pa.array(range(len(is_kept)), pa.int64())
-    found: pa.Array[Any] = pc.if_else(is_kept, places, pa.scalar(None, pa.int64()))
+def _positions_or_null(is_kept: pa.Array[Any]) -> pa.Array[Any]:
+    positions: pa.Array[Any] = pa.array(range(len(is_kept)), pa.int64())
+    found: pa.Array[Any] = pc.if_else(is_kept, positions, pa.scalar(None, pa.int64()))
     return found

@@ -284,16 +284,16 @@ class _Planner:
         name, partitions = constraint.term.text, self._snapshot.shape.partitions
         if constraint.term.is_expression or name not in partitions.from_path:
             return
-        paths, places = self._snapshot.partition_places
+        paths, positions = self._snapshot.partition_positions
         refused = np.zeros(len(paths), np.bool_)
         for number, path in enumerate(paths):
             with suppress(UnreadablePartitionValueError):
                 refused[number] = not constraint.contains(partitions.values_of(path)[name].as_py())
-        self._lookups.record(constraint, refused[places])
+        self._lookups.record(constraint, refused[positions])
 
 
 def _without_rows(refuted: Mask, rows: Rows) -> Mask:
-    empty = [place for place, found in rows.items() if not found]
+    empty = [position for position, found in rows.items() if not found]
     if empty:
         refuted = refuted.copy()
         refuted[empty] = True
@@ -303,8 +303,8 @@ def _without_rows(refuted: Mask, rows: Rows) -> Mask:
 def _both(one: Rows, other: Rows) -> Rows:
     """Rows that may meet both: what one side can't tell, the other decides."""
     found = {**one, **other}
-    for place in one.keys() & other.keys():
-        found[place] = one[place] & other[place]
+    for position in one.keys() & other.keys():
+        found[position] = one[position] & other[position]
     return found
 
 
@@ -312,11 +312,11 @@ def _either(one: tuple[Mask, Rows], other: tuple[Mask, Rows]) -> tuple[Mask, Row
     """Rows that may meet either: only where both sides can tell, or one has none."""
     (mask, rows), (more, others) = one, other
     found: Rows = {}
-    for place in rows.keys() | others.keys():
-        if place in rows and place in others:
-            found[place] = rows[place] | others[place]
-        elif place in rows and more[place]:
-            found[place] = rows[place]
-        elif place in others and mask[place]:
-            found[place] = others[place]
+    for position in rows.keys() | others.keys():
+        if position in rows and position in others:
+            found[position] = rows[position] | others[position]
+        elif position in rows and more[position]:
+            found[position] = rows[position]
+        elif position in others and mask[position]:
+            found[position] = others[position]
     return mask & more, found

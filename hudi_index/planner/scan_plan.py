@@ -56,7 +56,7 @@ class ScanPlan:
     predicate: str
     slices: list[FileSlice]
     """What is read."""
-    places: npt.NDArray[np.int64] = field(repr=False, compare=False)
+    positions: npt.NDArray[np.int64] = field(repr=False, compare=False)
     """Where those stand among the snapshot's slices."""
     covered: int
     """File groups that the indexes describe as they are."""

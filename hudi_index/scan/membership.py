@@ -111,7 +111,7 @@ def _in_ranges(ranges: Iterable[Range], array: Any) -> Any:
 
 
 def _is_hole(high: Marker, low: Marker) -> bool:
-    is_same = high.value is not None and high.place[:2] == low.place[:2]
+    is_same = high.value is not None and high.sort_key[:2] == low.sort_key[:2]
     return is_same and high.bound is Bound.BELOW and low.bound is Bound.ABOVE
 
 

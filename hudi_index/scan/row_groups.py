@@ -208,10 +208,12 @@ def _floating_bounds(footer: Any, column: str, group: RowGroup, data_type: pa.Da
     physical = (
         "DOUBLE" if pa.types.is_float64(data_type) else "FLOAT" if pa.types.is_float32(data_type) else None
     )
-    places = [place for place in range(footer.num_columns) if footer.schema.column(place).path == column]
-    if physical is None or not places or footer.schema.column(places[0]).physical_type != physical:
+    positions = [
+        position for position in range(footer.num_columns) if footer.schema.column(position).path == column
+    ]
+    if physical is None or not positions or footer.schema.column(positions[0]).physical_type != physical:
         return None
-    chunk = footer.row_group(group.number).column(places[0])
+    chunk = footer.row_group(group.number).column(positions[0])
     found = chunk.statistics if chunk.is_stats_set else None
     if found is None or not found.has_min_max or not found.has_null_count:
         return None
@@ -227,7 +229,8 @@ def _is_plain_cast(stored: pa.DataType, wanted: pa.DataType) -> bool:
         return True
     if isinstance(stored, pa.StructType) and isinstance(wanted, pa.StructType):
         fields = [
-            (stored.field(place), wanted.field(place)) for place in range(min(len(stored), len(wanted)))
+            (stored.field(position), wanted.field(position))
+            for position in range(min(len(stored), len(wanted)))
         ]
         is_same = len(stored) == len(wanted) and all(one.name == other.name for one, other in fields)
         return is_same and all(_is_plain_cast(one.type, other.type) for one, other in fields)

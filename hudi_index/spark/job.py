@@ -98,8 +98,8 @@ def private_settings() -> Options:
 
 def _read_private() -> tuple[Options, Options]:
     if not _private:
-        place = os.environ.pop(SETTINGS_VARIABLE, None)
-        file = Path(place) if place else None
+        location = os.environ.pop(SETTINGS_VARIABLE, None)
+        file = Path(location) if location else None
         try:
             found = json.loads(file.read_text(encoding="utf-8")) if file else {}
             options = Options(found.pop(STORAGE_OPTIONS, {}))
@@ -107,7 +107,7 @@ def _read_private() -> tuple[Options, Options]:
         except (OSError, ValueError, AttributeError) as error:
             # The text of the file stays out of the error, and out of what is printed with it.
             reason = type(error).__name__
-            raise UserError(f"the settings in {place} can't be read: {reason}") from None
+            raise UserError(f"the settings in {location} can't be read: {reason}") from None
         finally:
             if file:
                 file.unlink(missing_ok=True)
@@ -189,7 +189,7 @@ def _redaction(settings: SparkConf) -> dict[str, str]:
 
 
 def _failure(error: Exception, asked: argparse.Namespace) -> tuple[str, int]:
-    place, credentials = split_uri(asked.table)
+    location, credentials = split_uri(asked.table)
     settings = _private[0][0] if _private else Options()
     secrets = [value for name, value in settings.items() if is_secret(name, value)]
 
@@ -203,7 +203,7 @@ def _failure(error: Exception, asked: argparse.Namespace) -> tuple[str, int]:
         "error": shown(failure.message),
         "kind": failure.kind,
         "exit_code": failure.exit_code,
-        "table": place,
+        "table": location,
     }
     return _line(facts), failure.exit_code
 

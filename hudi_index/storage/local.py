@@ -38,13 +38,13 @@ class LocalFiles:
         self._uri = uri
         self._filesystem = fs.LocalFileSystem()
 
-    def place_of(self, path: str = "") -> str:
+    def full_path(self, path: str = "") -> str:
         """A path as the file system names it."""
         return f"{self.root}/{path}" if path else self.root or "/"
 
     def list(self, folder: str, after: str | None) -> list[StoredFile]:
         """What a folder holds directly, by name."""
-        selector = fs.FileSelector(self.place_of(folder), allow_not_found=True)
+        selector = fs.FileSelector(self.full_path(folder), allow_not_found=True)
         found = map(_stored_of, self._filesystem.get_file_info(selector))
         chosen = (file for file in found if after is None or file.name > after)
         return sorted(chosen, key=lambda file: file.name)
@@ -55,8 +55,8 @@ class LocalFiles:
         folders = [""]
         while folders:
             path = folders.pop()
-            place = self.place_of("/".join(filter(None, (folder, path))))
-            with contextlib.suppress(FileNotFoundError), os.scandir(place) as entries:
+            target = self.full_path("/".join(filter(None, (folder, path))))
+            with contextlib.suppress(FileNotFoundError), os.scandir(target) as entries:
                 for entry in entries:
                     below = f"{path}/{entry.name}" if path else entry.name
                     if entry.is_dir():
@@ -95,7 +95,7 @@ class LocalFiles:
 
     def stat(self, paths: Sequence[str]) -> Sequence[StoredFile | None]:
         """The files at some paths; None where there is none."""
-        infos = self._filesystem.get_file_info([self.place_of(path) for path in paths])
+        infos = self._filesystem.get_file_info([self.full_path(path) for path in paths])
         return [
             replace(_stored_of(info), name=path) if info.type in _FILES else None
             for path, info in zip(paths, infos, strict=True)
@@ -103,26 +103,26 @@ class LocalFiles:
 
     def exists(self, path: str) -> bool:
         """Whether there is a file or folder."""
-        return bool(self._filesystem.get_file_info(self.place_of(path)).type != fs.FileType.NotFound)
+        return bool(self._filesystem.get_file_info(self.full_path(path)).type != fs.FileType.NotFound)
 
     def is_folder(self, path: str) -> bool:
         """Whether there is a folder."""
-        return bool(self._filesystem.get_file_info(self.place_of(path)).type == fs.FileType.Directory)
+        return bool(self._filesystem.get_file_info(self.full_path(path)).type == fs.FileType.Directory)
 
     def open_input(self, path: str) -> pa.NativeFile:
         """A file for random reading."""
-        return self._filesystem.open_input_file(self.place_of(path))
+        return self._filesystem.open_input_file(self.full_path(path))
 
     def open_output(self, path: str) -> pa.NativeFile:
         """A new file for writing in sequence."""
         self._make_folder_of(path)
-        return self._filesystem.open_output_stream(self.place_of(path))
+        return self._filesystem.open_output_stream(self.full_path(path))
 
     def create(self, path: str, data: bytes) -> None:
         """Make a file that did not exist. Raises FileExistsError."""
         with self.temporary(path, data) as temporary:
             try:
-                os.link(temporary, self.place_of(path))
+                os.link(temporary, self.full_path(path))
             except OSError as error:
                 if error.errno not in _NO_HARD_LINKS:
                     raise
@@ -135,26 +135,26 @@ class LocalFiles:
     def replace(self, path: str, data: bytes) -> None:
         """Swap a file's content in one step."""
         with self.temporary(path, data) as temporary:
-            temporary.replace(self.place_of(path))
+            temporary.replace(self.full_path(path))
 
     def delete(self, paths: Sequence[str]) -> None:
         """Remove files; none there is fine."""
         for path in paths:
             with contextlib.suppress(FileNotFoundError):
-                self._filesystem.delete_file(self.place_of(path))
+                self._filesystem.delete_file(self.full_path(path))
 
     def delete_folder(self, folder: str) -> None:
         """Remove a folder with all it holds; none there is fine."""
         if self.exists(folder):
-            self._filesystem.delete_dir(self.place_of(folder))
+            self._filesystem.delete_dir(self.full_path(folder))
 
     def move(self, path: str, other: str) -> None:
         """Give a file or folder another place, in one step."""
         self._make_folder_of(other)
-        self._filesystem.move(self.place_of(path), self.place_of(other))
+        self._filesystem.move(self.full_path(path), self.full_path(other))
 
     def _make_folder_of(self, path: str) -> None:
-        folder = self.place_of(path).rpartition("/")[0]
+        folder = self.full_path(path).rpartition("/")[0]
         try:
             self._filesystem.create_dir(folder, recursive=True)
         except FileExistsError as error:
@@ -168,10 +168,10 @@ class LocalFiles:
         On the disk at the end, the move too: the next step may rest on it, even after a power cut.
         """
         self._make_folder_of(path)
-        place = Path(self.place_of(path))
+        target = Path(self.full_path(path))
         # A dot name with a foreign suffix: Hudi's readers take it for neither an instant nor a data file.
         # Not longer than the name it stands for may be, which some file systems limit to 255 bytes.
-        temporary = place.parent / f".{uuid.uuid4().hex}{TEMPORARY_SUFFIX}"
+        temporary = target.parent / f".{uuid.uuid4().hex}{TEMPORARY_SUFFIX}"
         try:
             with temporary.open("xb") as sink:
                 sink.write(data)
@@ -182,7 +182,7 @@ class LocalFiles:
             # What may have denied the file may deny this as well: that it was denied is said once.
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
-        _sync_folder(place.parent)
+        _sync_folder(target.parent)
 
 
 @contextlib.contextmanager

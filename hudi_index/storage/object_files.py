@@ -32,7 +32,7 @@ class ObjectFile(io.RawIOBase):
 
     def __init__(self, objects: Objects, path: str, tail: int) -> None:
         super().__init__()
-        self._objects, self._path, self._place = objects, path, 0
+        self._objects, self._path, self._position = objects, path, 0
         self._size, self._tail = objects.tail(path, tail)
 
     def size(self) -> int:
@@ -49,18 +49,18 @@ class ObjectFile(io.RawIOBase):
 
     def tell(self) -> int:
         """Where the next byte is read."""
-        return self._place
+        return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Go to a byte."""
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._size}[whence]
-        self._place = start + offset
-        return self._place
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        self._position = start + offset
+        return self._position
 
     def read(self, size: int | None = -1) -> bytes:
         """Some bytes, or all that are left."""
-        end = self._size if size is None or size < 0 else min(self._size, self._place + size)
-        start, self._place = self._place, max(self._place, end)
+        end = self._size if size is None or size < 0 else min(self._size, self._position + size)
+        start, self._position = self._position, max(self._position, end)
         if start >= end:
             return b""
         first = self._size - len(self._tail)
@@ -74,7 +74,7 @@ class ObjectSink(io.RawIOBase):
 
     def __init__(self, objects: Objects, path: str) -> None:
         super().__init__()
-        self._objects, self._path, self._place = objects, path, 0
+        self._objects, self._path, self._position = objects, path, 0
         self._writer: Any = objects.writer(path)
 
     def writable(self) -> bool:
@@ -83,14 +83,14 @@ class ObjectSink(io.RawIOBase):
 
     def tell(self) -> int:
         """How much was written."""
-        return self._place
+        return self._position
 
     def write(self, data: Any) -> int:
         """Add some bytes."""
         with self._objects.naming(self._path, "be written"):
             # obstore keeps what it is given: a copy, for pyarrow uses its buffers again.
             count = int(self._writer.write(bytes(data)))
-        self._place += count
+        self._position += count
         return count
 
     def close(self) -> None:

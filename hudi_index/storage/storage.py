@@ -73,9 +73,9 @@ class Storage:
         A `file:` URI is percent-quoted, all others are not: `file:///a%20b` and `/a b` are the same folder,
         and `s3a://bucket/a b` is how Spark names its table as well.
         """
-        place, credentials = split_uri(check_location("path", location))
+        address, credentials = split_uri(check_location("path", location))
         known = Options(check_options("options", options or {}))
-        return cls(uri_of_location(place), known, credentials)
+        return cls(uri_of_location(address), known, credentials)
 
     def __getstate__(self) -> dict[str, object]:
         return {"uri": self.uri, "options": self.options, "credentials": self.credentials}

@@ -51,19 +51,19 @@ def columns_for_spark(footer: Any, columns: Iterable[str] | None = None) -> froz
         return frozenset()
     wanted = None if columns is None else {name.partition(".")[0] for name in columns} | set(columns)
     found = set()
-    for place in range(footer.num_columns):
-        leaf = footer.schema.column(place)
+    for position in range(footer.num_columns):
+        leaf = footer.schema.column(position)
         top = leaf.path.partition(".")[0]
         if wanted is not None and top not in wanted and leaf.path not in wanted:
             continue
-        if int96 if leaf.physical_type == "INT96" else times and _may_be_old(footer, place):
+        if int96 if leaf.physical_type == "INT96" else times and _may_be_old(footer, position):
             found.add(top)
     return frozenset(found)
 
 
 def int96_columns(footer: Any) -> frozenset[str]:
     """The top-level columns that hold INT96 timestamps, of which hudi-rs reads only those of 1677 to 2262."""
-    leaves = (footer.schema.column(place) for place in range(footer.num_columns))
+    leaves = (footer.schema.column(position) for position in range(footer.num_columns))
     return frozenset(leaf.path.partition(".")[0] for leaf in leaves if leaf.physical_type == "INT96")
 
 
@@ -82,7 +82,7 @@ def has_times(schema: pa.Schema, columns: Collection[str]) -> bool:
 def _holds_times(data_type: pa.DataType) -> bool:
     if pa.types.is_date(data_type) or pa.types.is_timestamp(data_type):
         return True
-    return any(_holds_times(data_type.field(place).type) for place in range(data_type.num_fields))
+    return any(_holds_times(data_type.field(position).type) for position in range(data_type.num_fields))
 
 
 def _numbers_of(version: bytes) -> tuple[int, ...]:
@@ -95,9 +95,9 @@ def _numbers_of(version: bytes) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _may_be_old(footer: Any, place: int) -> bool:
+def _may_be_old(footer: Any, position: int) -> bool:
     """Whether a column holds dates or timestamps that its statistics don't prove to be new enough."""
-    logical = footer.schema.column(place).logical_type
+    logical = footer.schema.column(position).logical_type
     if logical.type == "DATE":
         first = _FIRST_DAY
     elif logical.type == "TIMESTAMP":
@@ -108,7 +108,7 @@ def _may_be_old(footer: Any, place: int) -> bool:
     else:
         return False
     for group in range(footer.num_row_groups):
-        chunk = footer.row_group(group).column(place)
+        chunk = footer.row_group(group).column(position)
         known = chunk.statistics if chunk.is_stats_set else None
         if known is None:
             return True

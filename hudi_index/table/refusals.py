@@ -94,20 +94,20 @@ def _damage_of_base(source: pa.NativeFile) -> str | None:
 
 
 def _damage_of_log(source: pa.NativeFile) -> str | None:
-    end, place = source.size(), 0
-    while place + len(_MAGIC) + 8 <= end:
-        source.seek(place)
+    end, position = source.size(), 0
+    while position + len(_MAGIC) + 8 <= end:
+        source.seek(position)
         magic = source.read(len(_MAGIC))
         size = int.from_bytes(source.read(8), "big", signed=True)
         if magic != _MAGIC:
-            return f"no log block begins at byte {place}"
-        body = place + len(_MAGIC) + 8
+            return f"no log block begins at byte {position}"
+        body = position + len(_MAGIC) + 8
         if size < 16 or body + size > end:
             return None  # unfinished, which readers skip
         reason = _damage_of_block(source)
         if reason is not None:
-            return f"{reason} in the log block at byte {place}"
-        place = body + size
+            return f"{reason} in the log block at byte {position}"
+        position = body + size
     return None
 
 

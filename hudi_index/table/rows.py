@@ -156,10 +156,10 @@ class TableReader:
         stored, known = file.schema_arrow, self.shape.columns_with_meta
         int96 = int96_columns(file.metadata)
         for name in projection:
-            places = stored.get_all_field_indices(name)
-            is_plain = "." not in name and len(places) == 1
+            ordinals = stored.get_all_field_indices(name)
+            is_plain = "." not in name and len(ordinals) == 1
             if not is_plain or not is_as_stored(
-                stored.field(places[0]).type, known.field(name).type, is_int96=name in int96
+                stored.field(ordinals[0]).type, known.field(name).type, is_int96=name in int96
             ):
                 yield from self._stream(file_slice, projection)
                 return
@@ -210,9 +210,9 @@ def _files_of(file_slice: FileSlice) -> Iterator[tuple[str, int | None, int | No
     """The files of a slice, with size and modification time where another file could have the name."""
     if file_slice.base_path is not None:
         yield file_slice.base_path, None, None
-    for place, path in enumerate(file_slice.log_paths):
+    for ordinal, path in enumerate(file_slice.log_paths):
         if file_slice.log_times:
-            yield path, file_slice.log_sizes[place], file_slice.log_times[place]
+            yield path, file_slice.log_sizes[ordinal], file_slice.log_times[ordinal]
         else:
             yield path, None, None
 
@@ -317,12 +317,12 @@ class SliceRows:
         tail: list[pa.RecordBatch] = []
         base = _BaseKeys(base_keys)
         for batch in _coalesce(batches):
-            places = base.places_of(record_keys_of(batch, self.table.shape.config))
-            if places.null_count:
-                tail.append(batch.filter(places.is_null()))
+            ordinals = base.positions_of(record_keys_of(batch, self.table.shape.config))
+            if ordinals.null_count:
+                tail.append(batch.filter(ordinals.is_null()))
             # Stable, and nulls come last.
-            order = pc.sort_indices(places)
-            yield batch.take(order.slice(0, len(order) - places.null_count))
+            order = pc.sort_indices(ordinals)
+            yield batch.take(order.slice(0, len(order) - ordinals.null_count))
         if tail:
             rest = pa.Table.from_batches(tail)
             order = pc.sort_indices(record_keys_of(rest, self.table.shape.config))
@@ -357,17 +357,17 @@ class _BaseKeys:
     def __init__(self, keys: pa.ChunkedArray[Any]) -> None:
         self._rest = keys
 
-    def places_of(self, keys: pa.Array[Any]) -> pa.Array[Any]:
+    def positions_of(self, keys: pa.Array[Any]) -> pa.Array[Any]:
         """Where the next merged rows stand in what is left of the base file; null for rows only logs hold."""
         reach = len(keys) + _BATCH_ROWS // 16
-        places = self._search(keys, reach)
-        while places.null_count and reach < len(self._rest):
+        ordinals = self._search(keys, reach)
+        while ordinals.null_count and reach < len(self._rest):
             reach *= 2
-            places = self._search(keys, reach)
-        if places.null_count < len(places):
-            last: Any = pc.max(places).as_py()
+            ordinals = self._search(keys, reach)
+        if ordinals.null_count < len(ordinals):
+            last: Any = pc.max(ordinals).as_py()
             self._rest = self._rest.slice(last + 1)
-        return places
+        return ordinals
 
     def _search(self, keys: pa.Array[Any], reach: int) -> pa.Array[Any]:
         # Within reach only: looking a key up costs a hash table of all the keys that are searched.

@@ -198,7 +198,7 @@ class Snapshot:
         return SnapshotCache()
 
     @cached_property
-    def partition_places(self) -> tuple[list[str], npt.NDArray[np.int64]]:
+    def partition_positions(self) -> tuple[list[str], npt.NDArray[np.int64]]:
         """The partition paths, and of each slice the place of its path among them."""
         paths: Any = pa.array([file_slice.group.partition_path for file_slice in self.slices], pa.string())
         found = paths.dictionary_encode()
@@ -207,7 +207,7 @@ class Snapshot:
     @cached_property
     def shape(self) -> TableShape:
         """What slices are read by."""
-        paths, _ = self.partition_places
+        paths, _ = self.partition_positions
         partitions = PartitionColumns.of(self.config, self.table_schema, paths)
         return TableShape(self.config, self.table_schema, partitions)
 

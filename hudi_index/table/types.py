@@ -79,8 +79,8 @@ def _paths(schema: pa.Schema) -> Iterator[tuple[str, pa.DataType]]:
 def _paths_of(name: str, data_type: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
     yield name, data_type
     if isinstance(data_type, pa.StructType):
-        for place in range(data_type.num_fields):
-            field = data_type.field(place)
+        for position in range(data_type.num_fields):
+            field = data_type.field(position)
             yield from _paths_of(f"{name}.{field.name}", field.type)
 
 
@@ -91,7 +91,7 @@ def sql_schema(schema: pa.Schema) -> Schema:
 
 def _sql_text(data_type: pa.DataType) -> str:
     if isinstance(data_type, pa.StructType):
-        fields = (data_type.field(place) for place in range(data_type.num_fields))
+        fields = (data_type.field(position) for position in range(data_type.num_fields))
         return f"struct<{','.join(f'`{each.name}`:{_sql_text(each.type)}' for each in fields)}>"
     if isinstance(data_type, pa.Decimal128Type):
         return f"decimal({data_type.precision},{data_type.scale})"

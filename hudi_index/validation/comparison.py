@@ -105,8 +105,8 @@ def compare_entries(work: ContentWork, *, limit: int) -> Comparison:
     found = Comparison()
     stored: dict[tuple[int, str, str], list[str]] = {}
     rebuilt: dict[tuple[int, str, str], str] = {}
-    for place, shard_slice in work.shards.items():
-        for row in _list(read_stored_rows(work, place, shard_slice), found):
+    for position, shard_slice in work.shards.items():
+        for row in _list(read_stored_rows(work, position, shard_slice), found):
             stored.setdefault((row[TARGET], row[LABEL], row[KEY]), []).append(row[CONTENT])
     for item in work.description.items:
         for row in _list(rebuilt_rows(work, item), found):

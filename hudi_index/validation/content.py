@@ -105,8 +105,8 @@ class ContentPlan:
             instant=state.instant,
         )
         stored = {
-            place: shard_slice
-            for place, target in enumerate(targets)
+            position: shard_slice
+            for position, target in enumerate(targets)
             if (shard_slice := state.view.partitions.get(target.partition, {}).get(target.shard))
         }
         only = self._ends(kinds, self.chosen) if self.is_sample else None

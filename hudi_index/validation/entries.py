@@ -126,13 +126,13 @@ def rebuilt_rows_of(work: ContentWork, runs: Iterable[Run]) -> Iterator[pa.Recor
     yield _note(rows_read=counts.rows_read)
 
 
-def read_stored_rows(work: ContentWork, place: int, shard_slice: ShardSlice) -> Iterator[pa.RecordBatch]:
+def read_stored_rows(work: ContentWork, position: int, shard_slice: ShardSlice) -> Iterator[pa.RecordBatch]:
     """The entries that a shard holds, as far as they are to be compared."""
-    partition = work.description.targets[place].partition
+    partition = work.description.targets[position].partition
     try:
         for table in merge_slice(work.metadata_storage, shard_slice):
             chosen = _choose(work, partition, table)
-            target = pa.repeat(pa.scalar(place, pa.int32()), chosen.num_rows)
+            target = pa.repeat(pa.scalar(position, pa.int32()), chosen.num_rows)
             yield from rows_of(work, STORED, chosen.append_column(TARGET, target))
             yield _note(entries=chosen.num_rows)
     except CorruptError as error:
@@ -208,7 +208,7 @@ def content_of(entries: pa.Table, payloads: Sequence[str]) -> pa.Array[Any]:
     parts: list[Any] = [_texts(entries.column(TYPE).combine_chunks())]
     for payload in payloads:
         struct = cast("pa.StructArray", entries.column(payload).combine_chunks())
-        names = [struct.type.field(place).name for place in range(struct.type.num_fields)]
+        names = [struct.type.field(position).name for position in range(struct.type.num_fields)]
         for name, values in zip(names, struct.flatten(), strict=True):
             if (payload, name) not in _NOTED:
                 label = pa.scalar(f" {name}=", pa.string())

@@ -164,8 +164,8 @@ def _bars(bars: Sequence[tuple[str, float, str, str]]) -> str:
         return ""
     room = _WIDTH - _LABEL - 60
     drawn = []
-    for place, (text, part, value, color) in enumerate(bars):
-        top = place * _BAR
+    for row, (text, part, value, color) in enumerate(bars):
+        top = row * _BAR
         shown = text if len(text) <= 62 else f"{text[:61]}…"
         length = max(1.0, part * room)
         drawn.append(

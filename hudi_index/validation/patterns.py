@@ -25,7 +25,7 @@ def text_pattern(chance: random.Random, term: str, text: str) -> str | None:
     parts = _parts_of(chance, text)
     if chance.random() < 0.2:
         # In another order, and next to nothing that is there.
-        parts = [part[::-1] + "~" * (place == 1) for place, part in enumerate(parts)]
+        parts = [part[::-1] + "~" * (position == 1) for position, part in enumerate(parts)]
     start, middle, end = parts
     name, wanted = chance.choice(
         (

@@ -99,11 +99,13 @@ def generate_queries(
     if not subjects:
         return
     maker = _Maker(subjects, values, random.Random(seed))
-    place = 0
+    position = 0
     while True:
-        place += 1
+        position += 1
         yield (
-            maker.mixed() if place % 3 == 0 else maker.single(subjects[(place - place // 3) % len(subjects)])
+            maker.mixed()
+            if position % 3 == 0
+            else maker.single(subjects[(position - position // 3) % len(subjects)])
         )
 
 
@@ -191,13 +193,13 @@ def _plain_values(subject: Subject, values: Sequence[Any]) -> list[Any]:
 
 
 def _least(values: Sequence[Any]) -> Any:
-    return min(values, key=_place)
+    return min(values, key=_sort_key)
 
 
 def _greatest(values: Sequence[Any]) -> Any:
-    return max(values, key=_place)
+    return max(values, key=_sort_key)
 
 
-def _place(value: Any) -> tuple[bool, bool, Any]:
+def _sort_key(value: Any) -> tuple[bool, bool, Any]:
     is_nan = isinstance(value, float) and math.isnan(value)
     return (value is not None, is_nan, 0 if value is None or is_nan else value)

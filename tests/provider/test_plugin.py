@@ -12,7 +12,7 @@ from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessE
 from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
 from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 
-from airflow_hudi_index.settings import task_folder, task_place
+from airflow_hudi_index.settings import task_folder, task_key
 from tests.support.airflow import WITH_AIRFLOW, dags_of, run_dag
 from tests.support.airflow_home import ROOT
 from tests.support.tables import fabricated
@@ -68,7 +68,7 @@ def server(airflow_home: Any, tmp_path_factory: pytest.TempPathFactory) -> Itera
         fabricated(tmp_path_factory.getbasetemp() / "unused", indexed=False)
         run = run_dag(dags_of(ROOT / "tests" / "provider" / "dags")["within"], table="absent")
         (instance,) = [each for each in run.dag_run.get_task_instances() if each.task_id == "drop"]
-        place = task_place(instance)
+        place = task_key(instance)
         folder = task_folder(place)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "job.log").write_text("what the job said\n", encoding="utf-8")

@@ -298,9 +298,9 @@ def test_connections_show_no_value(connect: Any, tmp_path: Path) -> None:
     settings = hook.settings
     assert dict(settings.storage_options) == OPTIONS
     assert dict(settings.spark_conf) == SETTINGS
-    assert settings.places.place_of("t") == f"{uri}/t"
-    assert settings.places.place_of("signed") == signed
-    shown = [settings, settings.places, hook.location_of("t"), hook.location_of("signed"), vars(settings)]
+    assert settings.locations.location_of("t") == f"{uri}/t"
+    assert settings.locations.location_of("signed") == signed
+    shown = [settings, settings.locations, hook.location_of("t"), hook.location_of("signed"), vars(settings)]
     assert found_in(f"{shown!r} {shown}") == []
     assert hook.location_of("t") == "s3://bucket/wh/t"
     with pytest.raises(UserError) as raised:

@@ -51,7 +51,7 @@ class Bomb:
 def path_of(storage: Storage, path: str = "") -> Path:
     """The place of a storage, or of a file in it: where tests run in an object store, that of its objects."""
     if storage.is_local:
-        return Path(storage._local.place_of(path))
+        return Path(storage._local.full_path(path))
     return Path(os.environ["HUDI_INDEX_TEST_ROOT"]).parent / storage.location.removeprefix("s3://") / path
 
 

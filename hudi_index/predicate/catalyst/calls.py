@@ -89,13 +89,13 @@ def _call(shape: _Shape, arguments: list[Any], constant: _Constant) -> tuple[Nod
     if shape.of_type and arguments[0].get("type") != shape.of_type:
         return f"no index is over this expression, and {shape.name} of such a type is not known"
     literals = [constant(each) for each in arguments[: shape.used]]
-    open_places = [place for place, literal in enumerate(literals) if literal is None]
-    if len(open_places) != 1:
+    open_positions = [position for position, literal in enumerate(literals) if literal is None]
+    if len(open_positions) != 1:
         return "no index is over this expression, and not all but one of its arguments are constants"
-    place = open_places[0]
-    before = tuple(literal for literal in literals[:place] if literal)
-    after = tuple(literal for literal in literals[place + 1 :] if literal)
-    return arguments[place], Call(shape.name, before, after)
+    position = open_positions[0]
+    before = tuple(literal for literal in literals[:position] if literal)
+    after = tuple(literal for literal in literals[position + 1 :] if literal)
+    return arguments[position], Call(shape.name, before, after)
 
 
 def _reason_against(node: Node) -> str:

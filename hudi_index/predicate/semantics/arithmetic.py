@@ -10,7 +10,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hudi_index.predicate.semantics.comparison import Line, first_place, line_of
+from hudi_index.predicate.semantics.comparison import Line, first_position, line_of
 from hudi_index.predicate.semantics.monotonic import Monotone, NoStep
 from hudi_index.predicate.values import types
 from hudi_index.predicate.values.coercion import common_type
@@ -82,7 +82,7 @@ def _whole(
     lowest, highest = -(1 << (target.bits - 1)), (1 << (target.bits - 1)) - 1
 
     def first(is_reached: Callable[[int], bool]) -> int:
-        return first_place(line.lowest, line.highest + 1, lambda place: is_reached(operation(place)))
+        return first_position(line.lowest, line.highest + 1, lambda position: is_reached(operation(position)))
 
     if is_falling:
         low, high = first(lambda value: value <= highest), first(lambda value: value < lowest) - 1

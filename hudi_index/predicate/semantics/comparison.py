@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hudi_index.predicate.values.times import SessionZone
     from hudi_index.predicate.values.types import SqlType
 
-__all__ = ["Line", "domain_of_comparison", "first_place", "line_of", "rising_cast"]
+__all__ = ["Line", "domain_of_comparison", "first_position", "line_of", "rising_cast"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ _FIRST, _LAST = ((datetime(year, 1, 1) - _EPOCH) // _MICRO for year in (2, 9999)
 def line_of(sql_type: SqlType) -> Line | None:
     """All values of a type that Python has too; None for a type whose values have no places."""
     if sql_type.is_integral:
-        return Line(-(1 << (sql_type.bits - 1)), (1 << (sql_type.bits - 1)) - 1, lambda place: place)
+        return Line(-(1 << (sql_type.bits - 1)), (1 << (sql_type.bits - 1)) - 1, lambda position: position)
     if sql_type.is_decimal:
         largest = 10**sql_type.precision - 1
-        return Line(-largest, largest, lambda place: decimal_of(place, sql_type.scale))
+        return Line(-largest, largest, lambda position: decimal_of(position, sql_type.scale))
     if sql_type.is_fractional:
-        return Line(*float_range(sql_type.name), lambda place: float_at(sql_type.name, place))
+        return Line(*float_range(sql_type.name), lambda position: float_at(sql_type.name, position))
     if sql_type == types.BOOLEAN:
         return Line(0, 1, bool)
     if sql_type == types.DATE:
@@ -62,7 +62,7 @@ def line_of(sql_type: SqlType) -> Line | None:
     if sql_type in (types.TIMESTAMP, types.TIMESTAMP_NTZ):
         zone = timezone.utc if sql_type == types.TIMESTAMP else None
         return Line(
-            _FIRST, _LAST, lambda place: (_EPOCH + place * _MICRO).replace(tzinfo=zone), is_whole=False
+            _FIRST, _LAST, lambda position: (_EPOCH + position * _MICRO).replace(tzinfo=zone), is_whole=False
         )
     return None
 
@@ -160,7 +160,7 @@ def domain_of_comparison(
     return _between(line, operator, first_at, first_above)
 
 
-def first_place(low: int, end: int, is_reached: Callable[[int], bool]) -> int:
+def first_position(low: int, end: int, is_reached: Callable[[int], bool]) -> int:
     """The lowest place from `low` on that is reached, `end` if none is. What is reached stays so."""
     while low < end:
         middle = (low + end) // 2
@@ -178,14 +178,14 @@ class _UncertainError(Exception):
 def _first(line: Line, cast: Callable[[Any], Any], is_reached: Callable[[Any], bool]) -> int | None:
     """The lowest place whose cast is reached, one above the highest if there is none; None if not known."""
 
-    def is_place_reached(place: int) -> bool:
-        found = cast(line.value_at(place))
+    def is_position_reached(position: int) -> bool:
+        found = cast(line.value_at(position))
         if found is None:
             raise _UncertainError
         return is_reached(order_of(found))
 
     try:
-        return first_place(line.lowest, line.highest + 1, is_place_reached)
+        return first_position(line.lowest, line.highest + 1, is_position_reached)
     except _UncertainError:
         return None
 

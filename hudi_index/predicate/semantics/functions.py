@@ -87,7 +87,7 @@ def _midnight(cast: Callable[[date], datetime]) -> Step:
     """When a date begins, where the offset is fixed. In the outermost years Python has no such time."""
     line = line_of(types.DATE)
     if line is None:
-        raise TypeError("dates have places")
+        raise TypeError("dates have positions")
     low, high = date(2, 1, 1), date(9998, 12, 31)
     return Monotone(
         types.TIMESTAMP,

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, Protocol
 
-from hudi_index.predicate.semantics.comparison import first_place
+from hudi_index.predicate.semantics.comparison import first_position
 from hudi_index.predicate.semantics.leaf_domains import prefix_range
 from hudi_index.predicate.values.domain import Bound, Domain, Marker, Range, order_of
 from hudi_index.predicate.values.types import STRING
@@ -121,11 +121,11 @@ class Monotone:
     def _arguments_of(self, wanted: Range) -> Range | None:
         low, high = wanted.low, wanted.high
         if self.is_falling:
-            first = self._first(lambda place: high.value is None or _is_in_high(place, high))
-            after = self._first(lambda place: low.value is not None and not _is_in_low(place, low))
+            first = self._first(lambda position: high.value is None or _is_in_high(position, high))
+            after = self._first(lambda position: low.value is not None and not _is_in_low(position, low))
         else:
-            first = self._first(lambda place: low.value is None or _is_in_low(place, low))
-            after = self._first(lambda place: high.value is not None and not _is_in_high(place, high))
+            first = self._first(lambda position: low.value is None or _is_in_low(position, low))
+            after = self._first(lambda position: high.value is not None and not _is_in_high(position, high))
         if first >= after:
             return None
         is_open_low = first == self.low and not self._has_below
@@ -138,8 +138,8 @@ class Monotone:
 
     def _first(self, is_reached: Callable[[Any], bool]) -> int:
         """The lowest place whose value is reached, one above the highest if none is."""
-        return first_place(
-            self.low, self.high + 1, lambda place: is_reached(self.apply(self.line.value_at(place)))
+        return first_position(
+            self.low, self.high + 1, lambda position: is_reached(self.apply(self.line.value_at(position)))
         )
 
     def _values_of(self, given: Range) -> Domain:

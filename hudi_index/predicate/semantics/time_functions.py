@@ -61,7 +61,7 @@ def rising(
     """
     line = line_of(source)
     if line is None:
-        raise TypeError(f"values of type {source} have no places")
+        raise TypeError(f"values of type {source} have no positions")
     low, high = apply(line.value_at(line.lowest)), apply(line.value_at(line.highest))
     return Monotone(
         target,
@@ -114,14 +114,14 @@ _ORDER = ("yyyy", "MM", "dd", "HH", "mm", "ss", "S")
 
 def _pattern_parts(pattern: str) -> list[tuple[str, bool]] | None:
     """The fields (marked) and fixed texts of a pattern that sorts as time goes; None for any other."""
-    parts, place = [], 0
-    while place < len(pattern):
-        found = _PATTERN.match(pattern, place)
+    parts, position = [], 0
+    while position < len(pattern):
+        found = _PATTERN.match(pattern, position)
         if not found:
             return None
         text = found[1] or found[2] or found[3] or ("'" if found[2] == "" else "")
         parts.append((text, found[1] is not None))
-        place = found.end()
+        position = found.end()
     fields = [text[0] if text[0] == "S" else text for text, is_field in parts if is_field]
     return parts if fields and fields == list(_ORDER[: len(fields)]) else None
 
@@ -189,7 +189,7 @@ def _from_unixtime(call: Call, source: SqlType, zone: SessionZone) -> Step | NoS
         return undecided(call, source)
     seconds = line_of(types.TIMESTAMP)
     if seconds is None:
-        raise TypeError("timestamps have places")
+        raise TypeError("timestamps have positions")
     second = timedelta(seconds=1)
     own = zone if zone.is_fixed else _UTC
     # Seconds beyond what microseconds can count wrap around: anything may come out.
@@ -267,7 +267,7 @@ def _trunc(call: Call, source: SqlType, _: SessionZone) -> Step | NoStep:
         return undecided(call, source) if cut else NoStep(f"{call} with this unit is null")
     line = line_of(source)
     if line is None:
-        raise TypeError("dates have places")
+        raise TypeError("dates have positions")
     # The first week of the calendar begins before it.
     low = line.lowest + 7
     return Monotone(
@@ -301,7 +301,7 @@ def from_epoch(source: SqlType, unit: timedelta) -> Monotone | NoStep:
     line, times = line_of(source), line_of(types.TIMESTAMP)
     if not source.is_integral or line is None or times is None:
         return NoStep(f"a number of type {source} is no count of units since 1970")
-    first, last = (times.value_at(place) for place in (times.lowest, times.highest))
+    first, last = (times.value_at(position) for position in (times.lowest, times.highest))
     low = max(line.lowest, -((EPOCH - first) // unit))
     high = min(line.highest, (last - EPOCH) // unit)
     # Beyond, Spark goes on to rise, or refuses.

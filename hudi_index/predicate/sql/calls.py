@@ -78,12 +78,12 @@ def _function(tokens: Sequence[Token], text: str) -> tuple[str, Call] | None:
 
 def _with_constants(name: str, arguments: Sequence[Sequence[Token]], text: str) -> tuple[str, Call] | None:
     literals = [_literal(argument, text) for argument in arguments]
-    places = [place for place, literal in enumerate(literals) if literal is None]
-    if len(places) != 1:
+    positions = [position for position, literal in enumerate(literals) if literal is None]
+    if len(positions) != 1:
         return None
-    before = tuple(literal for literal in literals[: places[0]] if literal)
-    after = tuple(literal for literal in literals[places[0] + 1 :] if literal)
-    return _source(arguments[places[0]], text), Call(name, before, after)
+    before = tuple(literal for literal in literals[: positions[0]] if literal)
+    after = tuple(literal for literal in literals[positions[0] + 1 :] if literal)
+    return _source(arguments[positions[0]], text), Call(name, before, after)
 
 
 def _operation(tokens: Sequence[Token], text: str) -> tuple[str, Call] | None:

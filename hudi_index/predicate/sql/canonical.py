@@ -73,8 +73,8 @@ def parsed_expression(text: str, tokens: Sequence[Token], *, end: int) -> exp.Ex
 
 def _syntax_error(text: str, tokens: Sequence[Token], end: int, error: ParseError) -> DdlSyntaxError:
     first = error.errors[0] if error.errors else {}
-    place = (first.get("line"), first.get("col"))
-    found = next((token for token in tokens if (token.line, token.col) == place), tokens[0])
+    line_and_column = (first.get("line"), first.get("col"))
+    found = next((token for token in tokens if (token.line, token.col) == line_and_column), tokens[0])
     description = str(first.get("description", ""))
     # At the end of the tokens sqlglot names the last one, meaning that something is missing behind it.
     is_open = found is tokens[-1] and found.token_type != TokenType.R_PAREN
@@ -86,10 +86,10 @@ def _syntax_error(text: str, tokens: Sequence[Token], end: int, error: ParseErro
 
 def columns_of(tree: exp.Expr) -> list[tuple[str, ...]]:
     """The columns a tree reads as the parts of their names, in order of appearance."""
-    return [path for _, _, path in _column_places(tree)]
+    return [path for _, _, path in _column_positions(tree)]
 
 
-def _column_places(tree: exp.Expr) -> list[tuple[int, int, tuple[str, ...]]]:
+def _column_positions(tree: exp.Expr) -> list[tuple[int, int, tuple[str, ...]]]:
     """Where each column begins and ends in the text, and the parts of its name."""
     found = []
     for column in tree.find_all(exp.Column):
@@ -113,7 +113,7 @@ def with_columns(text: str, resolve: Callable[[tuple[str, ...]], tuple[str, ...]
     tokens = tokens_of(text)
     tree = parsed_expression(text, tokens, end=len(text))
     pieces, done = [], 0
-    for start, end, path in _column_places(tree):
+    for start, end, path in _column_positions(tree):
         pieces += [text[done:start], ".".join(quote_name(part) for part in resolve(path))]
         done = end + 1
     renamed = "".join([*pieces, text[done:]])

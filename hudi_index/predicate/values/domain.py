@@ -57,17 +57,17 @@ class Marker:
         return cls(None, Bound.BELOW)
 
     @property
-    def place(self) -> tuple[int, Any, int]:
+    def sort_key(self) -> tuple[int, Any, int]:
         """Sorts markers along the line."""
         if self.value is None:
             return (-int(self.bound), 0, 0)
         return (0, order_of(self.value), int(self.bound))
 
     def __lt__(self, other: Marker) -> bool:
-        return self.place < other.place
+        return self.sort_key < other.sort_key
 
     def __le__(self, other: Marker) -> bool:
-        return self.place <= other.place
+        return self.sort_key <= other.sort_key
 
 
 def order_of(value: Value) -> tuple[int, Any]:
@@ -118,12 +118,12 @@ class Range:
     def is_empty(self) -> bool:
         """Whether no value can be in it. A gap between neighbours (2 < x < 3 on integers) is not seen."""
         low, high = self.low, self.high
-        return high < low or (low.place == high.place and low.bound is not Bound.EXACTLY)
+        return high < low or (low.sort_key == high.sort_key and low.bound is not Bound.EXACTLY)
 
     @property
     def is_point(self) -> bool:
         """Whether it holds exactly one value."""
-        return self.low.place == self.high.place and self.low.bound is Bound.EXACTLY
+        return self.low.sort_key == self.high.sort_key and self.low.bound is Bound.EXACTLY
 
     def overlaps(self, other: Range) -> bool:
         """Whether a value may be in both."""
@@ -152,9 +152,9 @@ class Domain:
     def of(cls, ranges: Iterable[Range] = (), *, has_null: bool = False) -> Domain:
         """The domain of these ranges, which may overlap and come in any order."""
         merged: list[Range] = []
-        for one in sorted((each for each in ranges if not each.is_empty), key=lambda each: each.low.place):
+        for one in sorted((each for each in ranges if not each.is_empty), key=lambda each: each.low.sort_key):
             if merged and not _is_gap(merged[-1].high, one.low):
-                high = max(merged[-1].high, one.high, key=lambda marker: marker.place)
+                high = max(merged[-1].high, one.high, key=lambda marker: marker.sort_key)
                 merged[-1] = Range(merged[-1].low, high)
             else:
                 merged.append(one)
@@ -199,9 +199,9 @@ class Domain:
         """Whether the value, or null, is in it."""
         if value is None:
             return self.has_null
-        place = Marker(value, Bound.EXACTLY).place
-        index = bisect_right(self.ranges, place, key=lambda each: each.low.place)
-        return index > 0 and place <= self.ranges[index - 1].high.place
+        sort_key = Marker(value, Bound.EXACTLY).sort_key
+        index = bisect_right(self.ranges, sort_key, key=lambda each: each.low.sort_key)
+        return index > 0 and sort_key <= self.ranges[index - 1].high.sort_key
 
     def union(self, other: Domain) -> Domain:
         """What is in either."""
@@ -230,7 +230,7 @@ def _is_gap(high: Marker, low: Marker) -> bool:
     """Whether a value may lie between the end of one range and the start of the next."""
     if low <= high:
         return False
-    is_same_value = high.place[:2] == low.place[:2]
+    is_same_value = high.sort_key[:2] == low.sort_key[:2]
     # `< 3` and `= 3` touch, as do `= 3` and `> 3`; between `< 3` and `> 3` lies 3.
     return not (is_same_value and low.bound - high.bound == 1)
 
@@ -241,7 +241,7 @@ def common_prefix(texts: Range) -> str:
     if not isinstance(low, str) or not isinstance(high, str):
         return ""
     pairs = enumerate(zip(low, high, strict=False))
-    end = next((place for place, (one, other) in pairs if one != other), min(len(low), len(high)))
+    end = next((sort_key for sort_key, (one, other) in pairs if one != other), min(len(low), len(high)))
     if end < len(low) and len(high) == end + 1 and texts.high.bound is Bound.BELOW:
         # All from 'abc' up to but not 'abd' begin with 'abc'. There are no characters from 0xD800 to 0xDFFF.
         following = 0xE000 if low[end] == "\ud7ff" else ord(low[end]) + 1

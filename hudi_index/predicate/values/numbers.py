@@ -76,12 +76,12 @@ def float_range(name: str) -> tuple[int, int]:
     return -infinity - 1, infinity + 1
 
 
-def float_at(name: str, place: int) -> float:
+def float_at(name: str, rank: int) -> float:
     """The value at a place: all values in order are at successive places, -0.0 at -1 and 0.0 at 0."""
     whole, real, bits, _ = _WIDTHS[name]
-    if place == float_range(name)[1]:
+    if rank == float_range(name)[1]:
         return math.nan
-    raw = place if place >= 0 else (1 << (bits - 1)) | (-place - 1)
+    raw = rank if rank >= 0 else (1 << (bits - 1)) | (-rank - 1)
     found: float = struct.unpack(real, struct.pack(whole, raw))[0]
     return found
 

@@ -175,7 +175,9 @@ def _extract(description: Description, done: Accumulator[int], faults: FaultNote
 
 def _purge(build: Build) -> Any:
     def purge(shards: Iterable[tuple[int, ShardSlice]]) -> Iterator[Run]:
-        changes = (each for place, shard_slice in shards for each in purge_of(build, place, shard_slice))
+        changes = (
+            each for position, shard_slice in shards for each in purge_of(build, position, shard_slice)
+        )
         return runs_of(changes, Counts())
 
     return purge

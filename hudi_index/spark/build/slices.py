@@ -242,6 +242,8 @@ def _runs_of(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[bytes, Iterato
 
 def _pieces_of(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """A batch cut before every row that opens an item."""
-    opens = [place for place, is_open in enumerate(batch.column(_WORK).is_valid().to_pylist()) if is_open]
+    opens = [
+        position for position, is_open in enumerate(batch.column(_WORK).is_valid().to_pylist()) if is_open
+    ]
     cuts = sorted({0, *opens, batch.num_rows})
     return (batch.slice(start, stop - start) for start, stop in pairwise(cuts))

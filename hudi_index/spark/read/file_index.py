@@ -124,9 +124,9 @@ class FilePlanner:
         """The table as we see it, looked at once."""
         with self._lock:
             if self.seen is None:
-                place = (self.storage.uri, self.as_of)
-                self.seen = Snapshot.load(self.storage, self.as_of, known=_seen.get(place))
-                _seen[place] = self.seen
+                key = (self.storage.uri, self.as_of)
+                self.seen = Snapshot.load(self.storage, self.as_of, known=_seen.get(key))
+                _seen[key] = self.seen
             return self.seen
 
     def apply(self, request: str) -> str:
@@ -164,7 +164,7 @@ class FilePlanner:
                 calendar=Calendar.of_session(asked["calendar"], self.options),
             )
             is_refuted = np.ones(found.total, np.bool_)
-            is_refuted[found.places] = False
+            is_refuted[found.positions] = False
             refuted = self._positions[is_refuted]
             is_kept[refuted[refuted >= 0]] = False
         self._remember(filters, int(is_kept.sum()), plan=found)
@@ -193,8 +193,8 @@ class FilePlanner:
     def _positions_in(self, listed: Sequence[Any]) -> npt.NDArray[np.int64]:
         """Where each slice of the snapshot stands in Hudi's listing."""
         positions = {self._key_of(each): position for position, each in enumerate(listed)}
-        places = (positions.get(self._key(file_slice), -1) for file_slice in self.snapshot.slices)
-        return np.fromiter(places, np.int64, len(self.snapshot.slices))
+        found = (positions.get(self._key(file_slice), -1) for file_slice in self.snapshot.slices)
+        return np.fromiter(found, np.int64, len(self.snapshot.slices))
 
     def _key_of(self, listed: Any) -> SliceKey:
         """What tells a slice of Hudi's listing from any other."""

@@ -108,7 +108,9 @@ class OnSpark:
         targets = tuple(Target(name, 0, is_new=False) for name in partitions)
         description = Description(state.snapshot.reader, (), kinds, (), targets)
         work = ContentWork(description, storage, {}, None, {}, {})
-        shards = [(place, each) for place, name in enumerate(partitions) for each in state.view.slices(name)]
+        shards = [
+            (position, each) for position, name in enumerate(partitions) for each in state.view.slices(name)
+        ]
         ours = self._rows(shards, self.spark.sparkContext.defaultParallelism).mapInArrow(
             _read_stored(work), from_arrow_schema(ROWS)
         )
@@ -145,8 +147,8 @@ class OnSpark:
         shown = (
             grouped.where(is_note | differs)
             .withColumn("alike", functions.count("*").over(groups))
-            .withColumn("place", functions.row_number().over(groups.orderBy(KEY)))
-            .where(is_note | (functions.col("place") <= limit))
+            .withColumn("rank", functions.row_number().over(groups.orderBy(KEY)))
+            .where(is_note | (functions.col("rank") <= limit))
         )
         found = Comparison()
         for row in shown.orderBy(TARGET, LABEL, KEY).collect():
@@ -160,7 +162,7 @@ class OnSpark:
                 target.partition, target.shard, row[LABEL], row[KEY], what, row["stored"], row["rebuilt"]
             )
             # The last one shown stands for all that are not.
-            rest = row["alike"] - limit if row["place"] == limit else 0
+            rest = row["alike"] - limit if row["rank"] == limit else 0
             found.add(difference, limit=limit, count=1 + max(0, rest))
         return found
 
@@ -174,7 +176,7 @@ class OnSpark:
             rows = (
                 Readings(self.spark, state.storage).full.selectExpr(*missing).limit(_VALUES_WANTED).collect()
             )
-            found |= {text: [row[place] for row in rows] for place, text in enumerate(missing)}
+            found |= {text: [row[position] for row in rows] for position, text in enumerate(missing)}
         return found
 
     def ask(
@@ -186,8 +188,8 @@ class OnSpark:
 
 def _read_stored(work: ContentWork) -> Any:
     def stored(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for place, shard_slice in _unpickle(batches):
-            yield from read_stored_rows(work, place, shard_slice)
+        for position, shard_slice in _unpickle(batches):
+            yield from read_stored_rows(work, position, shard_slice)
 
     return stored
 
@@ -211,14 +213,14 @@ def _read_changed(work: ContentWork) -> Any:
 
 
 def _seen_by_hudi(work: ContentWork) -> Any:
-    places = {target.partition: place for place, target in enumerate(work.description.targets)}
+    positions = {target.partition: position for position, target in enumerate(work.description.targets)}
 
     def seen(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             names = batch.column(PARTITION)
             for name in pc.unique(names).to_pylist():
                 mine = pa.Table.from_batches([batch.filter(pc.equal(names, pa.scalar(str(name))))])
-                target = pa.repeat(pa.scalar(places[str(name)], pa.int32()), mine.num_rows)
+                target = pa.repeat(pa.scalar(positions[str(name)], pa.int32()), mine.num_rows)
                 yield from rows_of(work, REBUILT, mine.append_column(TARGET, target))
 
     return seen

@@ -106,13 +106,13 @@ def compare_predicates(
     """
     spark = full.sparkSession
     matching = functions.array(
-        *(functions.when(gate.expression(spark, text), place) for place, text in enumerate(predicates))
+        *(functions.when(gate.expression(spark, text), position) for position, text in enumerate(predicates))
     )
-    found = functions.filter(matching, lambda place: place.isNotNull())
+    found = functions.filter(matching, lambda position: position.isNotNull())
     asked = functions.explode(functions.when(functions.size(found) > 0, found))
     sides = _texts(full, 1, 0, asked)
-    for place, rows in enumerate(pruned):
-        sides = sides.unionAll(_texts(rows, 0, 1, functions.lit(place)))
+    for position, rows in enumerate(pruned):
+        sides = sides.unionAll(_texts(rows, 0, 1, functions.lit(position)))
     return _compare(sides, len(predicates), limit)
 
 
@@ -122,9 +122,9 @@ def _compare(sides: DataFrame, questions: int, limit: int) -> list[RowDifference
     for row in _totals(counted).collect():
         found[row[_QUERY]] = RowDifference(row["full"], row["missing"], row["extra"])
     if any(each.missing or each.extra for each in found):
-        place = functions.row_number().over(Window.partitionBy(_QUERY).orderBy("text"))
-        different = counted.where(_surplus() != 0).withColumn("place", place)
-        for row in different.where(functions.col("place") <= limit).orderBy(_QUERY, "text").collect():
+        position = functions.row_number().over(Window.partitionBy(_QUERY).orderBy("text"))
+        different = counted.where(_surplus() != 0).withColumn("rank", position)
+        for row in different.where(functions.col("rank") <= limit).orderBy(_QUERY, "text").collect():
             mine = found[row[_QUERY]]
             (mine.missing_rows if row["full"] > row["pruned"] else mine.extra_rows).append(row["text"])
     return found
@@ -158,9 +158,9 @@ def _texts(frame: DataFrame, full: int, pruned: int, query: Column | None = None
     names = frame.columns
     asked = functions.lit(0) if query is None else query
     numbered = frame.select("*", asked.alias(_QUERY)).toDF(
-        *(f"{place}_{name}" for place, name in enumerate(names)), _QUERY
+        *(f"{position}_{name}" for position, name in enumerate(names)), _QUERY
     )
-    fields = [functions.col(f"`{place}_{name.replace('`', '``')}`") for place, name in enumerate(names)]
+    fields = [functions.col(f"`{position}_{name.replace('`', '``')}`") for position, name in enumerate(names)]
     row = (
         functions.to_json(functions.struct(*fields), {"ignoreNullFields": "false"})
         if names

@@ -133,11 +133,11 @@ def test_no_table_and_no_instant_are_user_errors(tmp_path: Path) -> None:
 
 def test_merged_rows_are_placed_in_the_base_file() -> None:
     base = _BaseKeys(pa.chunked_array([["a", "b", "b"], ["c", "d", "e", "f", "g"]]))
-    assert base.places_of(pa.array(["b", "a"])).to_pylist() == [1, 0]
-    assert base.places_of(pa.array([], pa.string())).to_pylist() == []
+    assert base.positions_of(pa.array(["b", "a"])).to_pylist() == [1, 0]
+    assert base.positions_of(pa.array([], pa.string())).to_pylist() == []
     # `c` and `e` were deleted, `x` is in a log only; places count from the second `b` on.
-    assert base.places_of(pa.array(["d", "x"])).to_pylist() == [2, None]
-    assert base.places_of(pa.array(["y", "g", "f"])).to_pylist() == [None, 2, 1]
+    assert base.positions_of(pa.array(["d", "x"])).to_pylist() == [2, None]
+    assert base.positions_of(pa.array(["y", "g", "f"])).to_pylist() == [None, 2, 1]
 
 
 def settled(path: Path, version: int = 9, table_type: str = "COPY_ON_WRITE") -> Fabricated:

@@ -18,7 +18,7 @@ from hudi_index.errors import InvalidOptionError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Places", "is_far", "refuse_credentials", "refuse_password", "with_one_scheme"]
+__all__ = ["TableLocations", "is_far", "refuse_credentials", "refuse_password", "with_one_scheme"]
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 # Hadoop writes file:/path, others file:///path.
@@ -29,7 +29,7 @@ _SAME_STORE = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "abfss", "wasb": "
 
 
 @dataclass(frozen=True)
-class Places:
+class TableLocations:
     """Where a connection's tables are."""
 
     # Both may hold credentials.
@@ -39,7 +39,7 @@ class Places:
     allow_absolute_paths: bool | None = None
     """Whether tables outside the base path may be named; if unsaid, only where there is no base path."""
 
-    def place_of(self, table: str) -> str:
+    def location_of(self, table: str) -> str:
         """The path or URI of a table, with the connection's credentials if it has some in its URIs.
 
         Raises:
@@ -50,9 +50,9 @@ class Places:
             return self.tables[table]
         refuse_credentials(table)
         # Whoever was told a place of the catalog may say it again.
-        for place in self.tables.values():
-            if with_one_scheme(without_credentials(place)) == with_one_scheme(table):
-                return place
+        for location in self.tables.values():
+            if with_one_scheme(without_credentials(location)) == with_one_scheme(table):
+                return location
         if _CONTROL.search(table):
             raise _refuse(table, "there are control characters in it")
         if _is_absolute(table):
@@ -63,9 +63,9 @@ class Places:
             raise _refuse(table, reason)
         base, credentials = split_uri(self.base_path)
         self._check_parts(table, table)
-        place = f"{base.rstrip('/')}/{table}"
-        self._check_inside(table, place)
-        return credentials.add_to(place)
+        location = f"{base.rstrip('/')}/{table}"
+        self._check_inside(table, location)
+        return credentials.add_to(location)
 
     def _absolute(self, table: str) -> str:
         is_allowed = self.allow_absolute_paths
@@ -91,11 +91,11 @@ class Places:
             if not {"", ".", ".."}.isdisjoint(text.removeprefix("/").removesuffix("/").split("/")):
                 raise _refuse(table, f"there are empty steps, '.' or '..' in it; {self._way_out}")
 
-    def _check_inside(self, table: str, place: str) -> None:
+    def _check_inside(self, table: str, location: str) -> None:
         base = without_credentials(self.base_path or "")
-        here, there = _local(base), _local(place)
+        here, there = _local(base), _local(location)
         if here is None or there is None:
-            is_inside = here is there and _is_below(with_one_scheme(place), with_one_scheme(base))
+            is_inside = here is there and _is_below(with_one_scheme(location), with_one_scheme(base))
         else:
             # A link inside must not lead outside.
             is_inside = _is_below(os.path.realpath(there), os.path.realpath(here))
@@ -107,15 +107,19 @@ class Places:
         return "name its place in the connection's Tables, or set allow_absolute_paths there"
 
 
-def is_far(place: str) -> bool:
+def is_far(location: str) -> bool:
     """Whether a place is on a store, not on a disk that is mounted here."""
-    return _local(place) is None
+    return _local(location) is None
 
 
-def with_one_scheme(place: str) -> str:
+def with_one_scheme(location: str) -> str:
     """A place as all names of its store say it: `s3a://b/t` and `s3n://b/t` are `s3://b/t`."""
-    scheme, colon, rest = place.partition("://")
-    return f"{_SAME_STORE.get(scheme.lower(), scheme.lower())}://{rest}" if colon and is_far(place) else place
+    scheme, colon, rest = location.partition("://")
+    return (
+        f"{_SAME_STORE.get(scheme.lower(), scheme.lower())}://{rest}"
+        if colon and is_far(location)
+        else location
+    )
 
 
 def refuse_credentials(table: object) -> None:
@@ -152,11 +156,11 @@ def _is_absolute(table: str) -> bool:
     return bool(table.startswith("/") or _URI.match(table) or _FILE.match(table))
 
 
-def _local(place: str) -> str | None:
+def _local(location: str) -> str | None:
     """The local path that a path or `file:` URI names, None for another URI."""
-    if found := _FILE.match(place):
+    if found := _FILE.match(location):
         return unquote(found[1])
-    return None if _URI.match(place) else place
+    return None if _URI.match(location) else location
 
 
 def _path(table: str) -> str:
@@ -176,5 +180,5 @@ def _readings(text: str) -> Iterator[str]:
     yield ".."  # quoted so often by nobody with good intentions
 
 
-def _is_below(place: str, base: str) -> bool:
-    return f"{place.rstrip('/')}/".startswith(f"{base.rstrip('/')}/")
+def _is_below(location: str, base: str) -> bool:
+    return f"{location.rstrip('/')}/".startswith(f"{base.rstrip('/')}/")

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_hudi_index.hooks.hudi_index import HudiIndexHook
-from airflow_hudi_index.places import Places
+from airflow_hudi_index.locations import TableLocations
 from airflow_hudi_index.sensors import HudiCommitSensor, HudiIndexFreshSensor
 from airflow_hudi_index.triggers.commits import HudiCommitTrigger
 from airflow_hudi_index.triggers.freshness import HudiIndexFreshTrigger
@@ -68,14 +68,14 @@ HOSTILE = [
 @pytest.mark.parametrize("table", HOSTILE)
 def test_names_that_leave_the_base_path_are_refused(table: str) -> None:
     with pytest.raises(UserError, match="option 'table' = ") as raised:
-        Places("/data/wh").place_of(table)
+        TableLocations("/data/wh").location_of(table)
     assert repr(table) in str(raised.value)
 
 
 @pytest.mark.parametrize("value", [None, 5, ["t"], b"t"])
 def test_what_is_no_text_is_refused(value: Any) -> None:
     with pytest.raises(UserError, match="a path, a URI or a name"):
-        Places("/data/wh").place_of(value)
+        TableLocations("/data/wh").location_of(value)
 
 
 @pytest.mark.parametrize(
@@ -95,31 +95,37 @@ def test_what_is_no_text_is_refused(value: Any) -> None:
 )
 def test_base_paths_that_are_uris_hold_too(table: str) -> None:
     with pytest.raises(UserError):
-        Places("s3://b/wh").place_of(table)
+        TableLocations("s3://b/wh").location_of(table)
 
 
 def test_what_is_below_is_given_out() -> None:
-    assert Places("s3://b/wh/").place_of("a/t") == "s3://b/wh/a/t"
-    assert Places("s3://b/wh").place_of("s3://b/wh/t") == "s3://b/wh/t"
+    assert TableLocations("s3://b/wh/").location_of("a/t") == "s3://b/wh/a/t"
+    assert TableLocations("s3://b/wh").location_of("s3://b/wh/t") == "s3://b/wh/t"
     # One store by all its names; each place as it was said, since Spark may know one of them only.
-    assert Places("s3://b/wh").place_of("s3a://b/wh/t") == "s3a://b/wh/t"
-    assert Places("s3a://b/wh/").place_of("s3n://b/wh") == "s3n://b/wh"
-    assert Places("s3a://b/wh").place_of("t") == "s3a://b/wh/t"
-    assert Places(None, {"t": "s3://b/t"}, allow_absolute_paths=False).place_of("s3a://b/t") == "s3://b/t"
-    assert Places("/data/wh").place_of("file:///data/wh/t") == "file:///data/wh/t"
-    assert Places("file:///data/wh").place_of("/data/wh/t") == "/data/wh/t"
-    assert Places("/").place_of("/any/t") == "/any/t"
-    assert Places("/data/wh").place_of("a b%c/t..1/..t") == "/data/wh/a b%c/t..1/..t"
+    assert TableLocations("s3://b/wh").location_of("s3a://b/wh/t") == "s3a://b/wh/t"
+    assert TableLocations("s3a://b/wh/").location_of("s3n://b/wh") == "s3n://b/wh"
+    assert TableLocations("s3a://b/wh").location_of("t") == "s3a://b/wh/t"
+    assert (
+        TableLocations(None, {"t": "s3://b/t"}, allow_absolute_paths=False).location_of("s3a://b/t")
+        == "s3://b/t"
+    )
+    assert TableLocations("/data/wh").location_of("file:///data/wh/t") == "file:///data/wh/t"
+    assert TableLocations("file:///data/wh").location_of("/data/wh/t") == "/data/wh/t"
+    assert TableLocations("/").location_of("/any/t") == "/any/t"
+    assert TableLocations("/data/wh").location_of("a b%c/t..1/..t") == "/data/wh/a b%c/t..1/..t"
 
 
 def test_connection_may_allow_and_forbid_absolute_paths() -> None:
-    assert Places("/data/wh", allow_absolute_paths=True).place_of("/x/t") == "/x/t"
+    assert TableLocations("/data/wh", allow_absolute_paths=True).location_of("/x/t") == "/x/t"
     with pytest.raises(UserError):
-        Places("/data/wh", allow_absolute_paths=True).place_of("../t")
-    for forbidden in (Places(None, {"a": "/t"}, allow_absolute_paths=False), Places("/data/wh")):
+        TableLocations("/data/wh", allow_absolute_paths=True).location_of("../t")
+    for forbidden in (
+        TableLocations(None, {"a": "/t"}, allow_absolute_paths=False),
+        TableLocations("/data/wh"),
+    ):
         with pytest.raises(UserError):
-            forbidden.place_of("/x/t")
-    assert Places(None, {"a": "/t"}, allow_absolute_paths=False).place_of("/t") == "/t"
+            forbidden.location_of("/x/t")
+    assert TableLocations(None, {"a": "/t"}, allow_absolute_paths=False).location_of("/t") == "/t"
 
 
 def test_links_inside_do_not_lead_outside(tmp_path: Path) -> None:
@@ -129,13 +135,15 @@ def test_links_inside_do_not_lead_outside(tmp_path: Path) -> None:
     (base / "link").symlink_to(tmp_path / "outside")
     (base / "inner").symlink_to(base / "real")
     (tmp_path / "other_name").symlink_to(base)
-    places = Places(str(base))
+    locations = TableLocations(str(base))
     for table in ("link", "link/t", str(base / "link" / "t"), (base / "link" / "t").as_uri()):
         with pytest.raises(UserError, match="outside"):
-            places.place_of(table)
-    assert places.place_of("inner") == str(base / "inner")
+            locations.location_of(table)
+    assert locations.location_of("inner") == str(base / "inner")
     # The base path itself may be one.
-    assert Places(str(tmp_path / "other_name")).place_of("real") == str(tmp_path / "other_name" / "real")
+    assert TableLocations(str(tmp_path / "other_name")).location_of("real") == str(
+        tmp_path / "other_name" / "real"
+    )
 
 
 PIECES = [*"./\\%2eE5cfF \x00ab", "..", "%2e", "%252e", "file:", "//", "/data/wh", "s3://b/"]
@@ -144,10 +152,10 @@ PIECES = [*"./\\%2eE5cfF \x00ab", "..", "%2e", "%252e", "file:", "//", "/data/wh
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 def test_no_name_leaves_the_base_path(name: str) -> None:
     try:
-        place = Places("/data/wh").place_of(name)
+        location = TableLocations("/data/wh").location_of(name)
     except UserError:
         return
-    local = place.removeprefix("file:")
+    local = location.removeprefix("file:")
     for _ in range(4):
         assert f"{os.path.realpath(local)}/".startswith("/data/wh/")
         local = unquote(local)
