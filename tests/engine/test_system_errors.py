@@ -367,6 +367,7 @@ def test_object_store_that_nobody_answers_at_is_to_be_tried_again() -> None:
             "AWS_ENDPOINT_URL": f"http://127.0.0.1:{nobody.getsockname()[1]}",
             "AWS_ACCESS_KEY_ID": "key",
             "AWS_SECRET_ACCESS_KEY": "canary",
+            "AWS_ALLOW_HTTP": "true",
             "AWS_DEFAULT_REGION": "us-east-1",
             "AWS_EC2_METADATA_DISABLED": "true",
         }

@@ -126,8 +126,8 @@ def test_every_error_of_a_job_keeps_its_meaning(
     def fail(table: IndexedTable, asked: argparse.Namespace, spark: object) -> NoReturn:
         raise error
 
-    monkeypatch.setattr(IndexedTable, "open", lambda location: None)
-    monkeypatch.setattr(job, "_started_by", [lambda: None])
+    monkeypatch.setattr(IndexedTable, "open", lambda location, options: None)
+    monkeypatch.setattr(job, "_started_by", [lambda table, options: None])
     place = tmp_path / "report.json"
 
     code = job.run_job(job.job_parser("A job."), fail, ["--table", str(tmp_path), "--report", str(place)])
