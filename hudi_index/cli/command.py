@@ -251,7 +251,7 @@ def _compact(table: IndexedTable, asked: argparse.Namespace) -> object:
 
 
 def _repair(table: IndexedTable, asked: argparse.Namespace) -> object:
-    return table.repair(check=asked.dry_run, spark=None if asked.dry_run else _late_session(table, asked))
+    return table.repair(check=asked.dry_run, spark=None if asked.dry_run else _session(table, asked))
 
 
 def _explain(table: IndexedTable, asked: argparse.Namespace) -> object:
@@ -284,18 +284,14 @@ def _drop(table: IndexedTable, asked: argparse.Namespace) -> object:
     return table.drop(asked.name, if_exists=asked.if_exists)
 
 
-def _late_session(table: IndexedTable, asked: argparse.Namespace) -> Session | None:
-    """A session that starts when something needs it: a repair may find nothing, or little, to do."""
+def _session(table: IndexedTable, asked: argparse.Namespace) -> Session | None:
+    """A session that starts when something needs it: there may be nothing, or little, to do."""
     if asked.in_process:
         return None
     from hudi_index.spark.runtime.session import LateSession
 
     # It is whatever session it starts.
     return cast("Session", LateSession(lambda: _start(table)))
-
-
-def _session(table: IndexedTable, asked: argparse.Namespace) -> Session | None:
-    return None if asked.in_process else _start(table)
 
 
 def _start(table: IndexedTable) -> Any:

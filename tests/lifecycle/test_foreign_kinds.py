@@ -6,10 +6,7 @@ Each step runs in a process of its own, since the kinds are looked up once per p
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -22,6 +19,7 @@ from hudi_index.catalog.digest import digest_of
 from hudi_index.errors import UnsupportedKindError
 from hudi_index.metadata_table import MetadataTable
 from tests.support.entries import check_indexes
+from tests.support.forked import run_forked
 from tests.support.tables import T1, T2, Fabricated
 
 KIND = '''
@@ -85,17 +83,11 @@ def package(folder: Path, code: str = KIND, name: str = "text_length") -> Path:
 
 def run(table: Fabricated, code: str, *, packages: Path | None = None) -> tuple[Any, str]:
     """What a new process prints as JSON, and what it writes to standard error."""
-    path = os.pathsep.join(filter(None, [str(packages or ""), str(Path(__file__).parents[2])]))
     head = "import json, sys\nfrom hudi_index import IndexedTable\ntable = IndexedTable.open(sys.argv[1])\n"
-    done = subprocess.run(
-        [sys.executable, "-c", head + textwrap.dedent(code), str(table.path)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": path},
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout), done.stderr
+    folders = (packages,) if packages else ()
+    done = run_forked(head + textwrap.dedent(code), str(table.path), packages=folders)
+    assert done.code == 0, done.errors
+    return json.loads(done.output), done.errors
 
 
 CREATE = """
@@ -433,14 +425,10 @@ def stored(table: Fabricated, name: str) -> dict[str, Any]:
 
 def shown(table: Fabricated) -> str:
     """What SHOW INDEXES prints."""
-    done = subprocess.run(
-        [sys.executable, "-m", "hudi_index.cli", "sql", "--table", str(table.path), "SHOW INDEXES ON t"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    code = "import sys\nfrom hudi_index.cli import main\nsys.exit(main(sys.argv[1:]))"
+    done = run_forked(code, "sql", "--table", str(table.path), "SHOW INDEXES ON t")
+    assert done.code == 0, done.errors
+    return done.output
 
 
 def make_newer(table: Fabricated, name: str, **facts: object) -> dict[str, Any]:
