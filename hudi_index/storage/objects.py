@@ -49,6 +49,8 @@ _PAGE = 1000
 _PART = 8 * 1024 * 1024
 _THREADS = 16
 _ATTEMPTS = 6
+_PAUSE = 0.1
+"""Seconds before a creation that is unsure is tried again; then twice as long each time."""
 _RETRIES = {"max_retries": 6, "retry_timeout": timedelta(seconds=90)}
 _SENT_ONCE = {"max_retries": 0, "retry_timeout": timedelta(seconds=90)}
 
@@ -238,7 +240,7 @@ class Objects:
                 if is_unsure and there == data:
                     return
                 break
-            time.sleep(0.1 * 2**attempt * (0.5 + random.random()))
+            time.sleep(_PAUSE * 2**attempt * (0.5 + random.random()))
         else:
             raise StorageUnreachableError(path=self._uri_of(path), operation="be created", reason=failure)
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)

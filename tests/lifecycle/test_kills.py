@@ -48,7 +48,7 @@ def _rows(chance: random.Random, count: int) -> list[dict[str, object]]:
 def test_killed_at_random_moments_the_next_run_makes_everything_right(tmp_path: Path) -> None:
     chance = random.Random(11)
     table = Fabricated(tmp_path / "t", partition_fields="")
-    for kill in range(10):
+    for kill in range(6):
         instant = f"202401{kill + 1:02d}000000000"
         table.commit(instant)
         for group in chance.sample("abcde", 2):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +17,7 @@ from hudi_index.errors import (
     StorageUnreachableError,
     UnsupportedStorageError,
 )
+from hudi_index.storage import objects
 from tests.support.faulty_store import Fault, FaultyStore, faulty_store
 
 if TYPE_CHECKING:
@@ -35,6 +37,14 @@ UNSURE = {
     "dropped after": Fault(is_done=True),
 }
 CONFLICT = Fault(409, "ConditionalRequestConflict")
+
+
+@pytest.fixture(autouse=True)
+def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many tries as ever, one soon after the other."""
+    soon = {"init_backoff": timedelta(milliseconds=1), "max_backoff": timedelta(milliseconds=10), "base": 2}
+    monkeypatch.setattr(objects, "_PAUSE", 0.001)
+    monkeypatch.setattr(objects, "_RETRIES", {**objects._RETRIES, "backoff": soon})
 
 
 @pytest.fixture

@@ -121,7 +121,15 @@ def test_escape_sign_of_like_crosses(spark: SparkSession, path: str) -> None:
     assert compared(spark, path, "s LIKE 'a_b'")[0] == compared(spark, path, r"s LIKE 'a\_b' OR s = 'axb'")[0]
 
 
-@pytest.mark.parametrize("zone", ["America/New_York", "Europe/Berlin", "Asia/Almaty", "Australia/Lord_Howe"])
+@pytest.mark.parametrize(
+    "zone",
+    [
+        "Europe/Berlin",
+        "Australia/Lord_Howe",
+        pytest.param("America/New_York", marks=pytest.mark.slow),
+        pytest.param("Asia/Almaty", marks=pytest.mark.slow),
+    ],
+)
 def test_instants_cross_whatever_clocks_show(zone: str, spark: SparkSession, path: str) -> None:
     # The repeated hour of New York, and one on which the zone data don't agree.
     moments = [FIRST + timedelta(minutes=30 * n) for n in (3, 4, 5, 6)] + [ALMATY + timedelta(hours=8)]
@@ -176,7 +184,10 @@ def test_expressions_of_a_table_are_created_under_the_same_settings(spark: Spark
     assert compared(spark, path, "size(arr) = -1")[0] == ["k07"]
 
 
-@pytest.mark.parametrize("name", ["null", "true", "false"])
+@pytest.mark.parametrize(
+    "name",
+    ["null", pytest.param("true", marks=pytest.mark.slow), pytest.param("false", marks=pytest.mark.slow)],
+)
 def test_column_with_the_name_of_a_constant_is_a_column(name: str, spark: SparkSession, path: str) -> None:
     pruned = 0
     for text in ("{} = 4", "{} > 20", "{} IS NULL", "{} <=> 3", "NOT ({} = 3)", "{} IN (1, 3)"):

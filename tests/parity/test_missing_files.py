@@ -53,8 +53,15 @@ def _each_file_is_missed(table: HudiTable) -> int:
     return len(paths)
 
 
-@pytest.mark.parametrize("version", [6, 9])
-@pytest.mark.parametrize("table_type", [COW, MOR])
+@pytest.mark.parametrize(
+    ("table_type", "version"),
+    [
+        (COW, 6),
+        (MOR, 9),
+        pytest.param(COW, 9, marks=pytest.mark.slow),
+        pytest.param(MOR, 6, marks=pytest.mark.slow),
+    ],
+)
 def test_every_file_of_a_slice_is_missed_and_no_cleaned_one(
     make: MakeTable, table_type: str, version: int
 ) -> None:
@@ -87,7 +94,7 @@ def test_cleaning_by_versions_and_clustering_leave_nothing_to_miss(make: MakeTab
     assert _each_file_is_missed(table) >= 3
 
 
-@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("version", [pytest.param(6, marks=pytest.mark.slow), 9])
 def test_archived_commits_name_nothing_to_miss(make: MakeTable, version: int) -> None:
     table = make(version=version, options=ARCHIVED)
     table.bulk_insert(hostile_rows(range(12)))

@@ -71,7 +71,7 @@ def _check_repaired(path: Path, expected: dict[str, list[str]]) -> None:
     assert table.repair().damage == []
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(chosen=st.lists(damages(), min_size=1, max_size=2))
 def test_random_damage_is_survived_and_repaired(
     template: tuple[Path, dict[str, list[str]]], chosen: list[Damage]

@@ -123,7 +123,24 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Trips:
     return trips
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+# Each of these is like another one.
+SLOW = {
+    "commit truncated",
+    "commit garbage, ledger without it",
+    "newest commit deleted",
+    "files swapped",
+    "files' folder deleted",
+    "ledger with stray names",
+    "properties deleted",
+    "index.json garbage",
+    "a file for the timeline",
+}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in DAMAGES],
+)
 def test_every_verb_after_damage_does_right_or_names_repair(
     damage: str, indexed: Trips, tmp_path: Path
 ) -> None:

@@ -145,7 +145,7 @@ def compare(spark: SparkSession, hudi: HudiTable, asked: list[str]) -> tuple[int
     return saved, found
 
 
-@pytest.mark.parametrize("shape", [_slow(name, "row-writer", "parquet-logs") for name in SHAPES])
+@pytest.mark.parametrize("shape", [_slow(name, "row-writer", "parquet-logs", "avro") for name in SHAPES])
 def test_old_values_are_found_in_sessions_of_either_calendar(
     shape: str, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -204,7 +204,9 @@ def plain(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
     return make(spark, tmp_path_factory.mktemp("plain") / "t", COW, "CORRECTED", {}).path
 
 
-@pytest.mark.parametrize("footer", [_slow(name, "spark-3.0-int96", "spark-3-int96") for name in FOOTERS])
+@pytest.mark.parametrize(
+    "footer", [_slow(name, "spark-3.0-int96", "spark-3-int96", "spark-2-int96") for name in FOOTERS]
+)
 def test_files_that_name_their_calendar_are_read_by_it(
     footer: str, plain: Path, spark: SparkSession, tmp_path: Path
 ) -> None:

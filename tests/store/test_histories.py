@@ -119,7 +119,7 @@ class Histories(RuleBasedStateMachine):
         assert agreed(self.path, self.clock) == self.content
 
 
-Histories.TestCase.settings = settings(max_examples=50, stateful_step_count=10)
+Histories.TestCase.settings = settings(max_examples=30, stateful_step_count=10)
 TestHistories = Histories.TestCase
 
 
