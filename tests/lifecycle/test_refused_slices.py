@@ -83,7 +83,7 @@ def check(hudi: HudiTable, table: IndexedTable, statements: list[str]) -> None:
 @pytest.mark.parametrize(
     ("table_type", "statements"),
     [
-        pytest.param(MOR, STATEMENTS, id="MOR"),
+        pytest.param(MOR, STATEMENTS, id="MOR", marks=pytest.mark.slow),
         pytest.param(MOR, [*STATEMENTS, SHOUT], id="MOR-with-expression"),
         pytest.param(COW, STATEMENTS, id="COW", marks=pytest.mark.slow),
     ],

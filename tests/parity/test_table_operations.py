@@ -32,7 +32,7 @@ LOGS_ONLY = {"hoodie.index.type": "INMEMORY"}
     ("table_type", "version"),
     [
         (COW, 9),
-        (MOR, 9),
+        pytest.param(MOR, 9, marks=pytest.mark.slow),
         (MOR, 6),
         # What version 6 has of its own, the merge-on-read table has too.
         pytest.param(COW, 6, marks=pytest.mark.slow),
@@ -85,7 +85,7 @@ def test_snapshot_follows_every_table_operation(make: MakeTable, table_type: str
     assert latest.completed_time >= latest.requested_time
 
 
-@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("version", [pytest.param(6, marks=pytest.mark.slow), 9])
 def test_log_only_file_groups_are_read(make: MakeTable, version: int) -> None:
     table = make(table_type=MOR, version=version, options=LOGS_ONLY)
     table.insert(hostile_rows(range(20)))
@@ -172,7 +172,7 @@ def test_uncommitted_logs_between_commits_are_not_read(make: MakeTable, version:
     assert all(s.identity == settled.groups[s.group].identity for s in snapshot.slices if not s.log_files)
 
 
-@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("version", [6, pytest.param(9, marks=pytest.mark.slow)])
 def test_key_that_stands_twice_in_a_base_file_is_merged_as_spark_does(make: MakeTable, version: int) -> None:
     table = make(table_type=MOR, version=version)
     table.bulk_insert(hostile_rows(range(12)) + hostile_rows(range(6), salt=3))
@@ -183,7 +183,7 @@ def test_key_that_stands_twice_in_a_base_file_is_merged_as_spark_does(make: Make
     assert_same(table)
 
 
-@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("version", [pytest.param(6, marks=pytest.mark.slow), 9])
 def test_archived_commits_still_count(make: MakeTable, version: int) -> None:
     options = {
         "hoodie.clean.automatic": "true",

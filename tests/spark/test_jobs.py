@@ -139,6 +139,8 @@ def cluster(tmp_path: Path) -> Iterator[str]:
         log.close()
 
 
+# The operators run one job so in the normal run.
+@pytest.mark.slow
 def test_jobs_run_on_a_standalone_cluster(spark: SparkSession, cluster: str, tmp_path: Path) -> None:
     hudi = HudiTable(spark, tmp_path / "t", COW)
     hudi.bulk_insert(hostile_rows(range(24)))
