@@ -32,7 +32,7 @@ LOGS_ONLY = {"hoodie.index.type": "INMEMORY"}
     ("table_type", "version"),
     [
         (COW, 9),
-        pytest.param(MOR, 9, marks=pytest.mark.slow),
+        (MOR, 9),
         (MOR, 6),
         # What version 6 has of its own, the merge-on-read table has too.
         pytest.param(COW, 6, marks=pytest.mark.slow),
