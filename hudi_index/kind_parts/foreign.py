@@ -5,6 +5,7 @@ Whatever such a kind raises or returns, it is the kind that can't be used: an Un
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from hudi_index.kind_parts.protocol import SliceContext
     from hudi_index.kind_specs import KindSpec
 
-__all__ = ["GuardedBuilder", "check_kind", "failure_of", "failure_text"]
+__all__ = ["GuardedBuilder", "check_kind", "failure_text", "guard_kind"]
 
 
 def failure_text(error: Exception) -> str:
@@ -28,10 +29,18 @@ def failure_text(error: Exception) -> str:
     return f"its kind fails: {str(error) or type(error).__name__}"
 
 
-def failure_of(spec: KindSpec, error: Exception) -> UnsupportedKindError:
-    """The error for a kind that raised."""
-    reason = f"{failure_text(error)}; mend {spec.implementation}, or drop its indexes"
-    return UnsupportedKindError(kind=spec.name, reason=reason)
+@contextmanager
+def guard_kind(spec: KindSpec) -> Iterator[None]:
+    """What a kind of another package raises inside becomes an UnsupportedKindError; ours are to be mended."""
+    try:
+        yield
+    except HudiIndexError:
+        raise
+    except Exception as error:
+        if spec.is_built_in:
+            raise
+        reason = f"{failure_text(error)}; mend {spec.implementation}, or drop its indexes"
+        raise UnsupportedKindError(kind=spec.name, reason=reason) from error
 
 
 def check_kind(found: object) -> None:
@@ -56,12 +65,8 @@ class GuardedBuilder:
         return iter(self._guard(lambda: _tables_of(self._builder.finish())))
 
     def _guard(self, call: Callable[[], Iterable[Any]]) -> list[Any]:
-        try:
+        with guard_kind(self._spec):
             return list(call())
-        except HudiIndexError:
-            raise
-        except Exception as error:
-            raise failure_of(self._spec, error) from error
 
 
 def _tables_of(found: Iterable[Any]) -> Iterator[pa.Table]:

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hudi_index.entries.schema import PAYLOADS
-from hudi_index.errors import HudiIndexError, UnknownColumnError, UnsupportedKindError, UserError
+from hudi_index.errors import UnknownColumnError, UnsupportedKindError, UserError
 from hudi_index.kind_parts.diff import diff_entries
-from hudi_index.kind_parts.foreign import GuardedBuilder, check_kind, failure_of
+from hudi_index.kind_parts.foreign import GuardedBuilder, check_kind, guard_kind
 from hudi_index.kind_parts.protocol import (
     Answering,
     EntryBuilder,
@@ -128,16 +128,10 @@ def kind_of(
     kind: type[IndexKind] = class_of(spec)
     name = record_key_field
     field = Source(name, name, Term(name), term_types[name]) if name and name in term_types else None
-    try:
+    with guard_kind(spec):
         sources = sources_of(kind, definition, term_types) if spec.has_columns else ()
         found = kind.of(definition, sources, TableFacts(tuple(ordering_fields), field))
         check_kind(found)
-    except HudiIndexError:
-        raise
-    except Exception as error:
-        if spec.is_built_in:
-            raise
-        raise failure_of(spec, error) from error
     return found
 
 
@@ -194,14 +188,8 @@ def summary_of(definition: IndexDefinition, term_types: Mapping[str, pa.DataType
     spec = definition.spec
     if spec.summary is None or definition.is_functional:
         return None
-    try:
+    with guard_kind(spec):
         summary: Summary = class_of(specs()[spec.summary])(sources_of(class_of(spec), definition, term_types))
-    except HudiIndexError:
-        raise
-    except Exception as error:
-        if spec.is_built_in:
-            raise
-        raise failure_of(spec, error) from error
     return summary
 
 
