@@ -6,7 +6,7 @@
 
 A crash before the decision leaves the previous view; the next writer deletes what was left. A crash after it
 leaves a commit that the next writer makes visible. A lease that was lost meanwhile makes `commit` raise and
-change nothing.
+change nothing. An error of the storage leaves open whether the commit was made; who meets it looks again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import replace
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
-from hudi_index.errors import ConflictError, TimelineCorruptError
+from hudi_index.errors import CommitConflictError, ConflictError, TimelineCorruptError
 from hudi_index.metadata_table.cleaning import delete_strays, remove_dead_instants
 from hudi_index.metadata_table.commit_metadata import (
     CommitMetadata,
@@ -78,7 +78,6 @@ class Transaction:
         self.view = view
         """What the table held when the lease was granted; was loaded after that."""
         if later := _later_of_its_role(self.view, grant):
-            ledger.abort(grant)
             reason = f"gave out {grant.requested_time}, but {later.file_name} is completed"
             raise TimelineCorruptError(path=storage.uri_of(LEDGER), reason=reason)
         self._storage, self._ledger, self._views = storage, ledger, views
@@ -126,6 +125,7 @@ class Transaction:
 
         Raises:
             CommitConflictError: The lease was lost; nothing changed.
+            StorageError: The storage refused something; all of it may be visible, now or later, or nothing.
         """
         self._check_stats()
         delete_strays(
@@ -165,13 +165,23 @@ class Transaction:
         self._close()
         if isinstance(error, Exception):
             # Whoever took over deletes our files: what we then stumble over only means that we lost.
-            self._ledger.check(self.grant)
+            try:
+                self._ledger.check(self.grant)
+            except CommitConflictError:
+                if not self._is_made():
+                    raise
+                return
         if error is None:
             self.abort()
             return
         # The error that brought us here says more than one met while tidying up.
         with suppress(OSError):
             self.abort()
+
+    def _is_made(self) -> bool:
+        """Whether this commit is visible, though whoever made it was told of an error."""
+        completed = map(parse_completed, self._views.list())
+        return any(each.requested_time == self.requested_time for each in completed if each)
 
     def _announce(self, plan: bytes | None) -> None:
         action = self.grant.action

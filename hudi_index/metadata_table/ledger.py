@@ -40,6 +40,7 @@ from __future__ import annotations
 import json
 import logging
 import uuid
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import takewhile
@@ -144,7 +145,13 @@ class Ledger:
             requested = instant_after(state.last_time, now)
             grant = Grant(state.number + 1, role, action, requested, owner, now + self._lease)
             after = replace(state, last_time=requested, open={**alive, role: grant})
-            begun = self._decide(Decision("begin", now, after, state.decision_id))
+            try:
+                begun = self._decide(Decision("begin", now, after, state.decision_id))
+            except OSError:
+                # It may have been given all the same, and would keep this process out while it lives.
+                with suppress(OSError, TimelineCorruptError):
+                    self.abort(grant)
+                raise
             if begun:
                 self._begun[grant.token] = begun
                 # Not each time: it costs a listing of all.
@@ -233,7 +240,8 @@ class Ledger:
     def _state_for(self, grant: Grant) -> LedgerState:
         state = self.settle()
         current = state.open.get(grant.role)
-        if current is None or current.token != grant.token:
+        # All of it: the same number may have gone to another, if ours was not decided.
+        if current != grant:
             winner = str(current.owner) if current else "a later commit"
             raise CommitConflictError(instant=grant.requested_time, winner=winner)
         return state

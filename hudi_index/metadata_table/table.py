@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hudi_index.metadata_table.layout import CompletedInstant
-    from hudi_index.metadata_table.ledger import Clock, Grant
+    from hudi_index.metadata_table.ledger import Clock
     from hudi_index.metadata_table.view import ShardSlice, View
     from hudi_index.storage import Storage
 
@@ -161,17 +161,7 @@ class MetadataTable:
                 visible by this call, so that may happen without anybody else.
         """
         action = REPLACE_COMMIT if replaced else DELTA_COMMIT
-        grant, view = self._take_lease(MAINTENANCE_ROLE, action)
-        transaction = Transaction(
-            storage=self.storage,
-            ledger=self._ledger,
-            views=self._views,
-            view=view,
-            grant=grant,
-            renew_every=self._renewal,
-            new_shards=shards,
-            replaced=replaced,
-        )
+        transaction = self._open(MAINTENANCE_ROLE, action, new_shards=shards, replaced=replaced)
         try:
             self._check_partitions(transaction.view, seen, shards or {}, replaced)
         except (UserError, IndexesMovedError):
@@ -191,26 +181,47 @@ class MetadataTable:
         self._check_known(seen, partitions or ())
         if not slices_to_compact(seen, self.settings.due, partitions=partitions, force=force):
             return None
-        grant, view = self._take_lease(COMPACTION_ROLE, COMPACTION)
-        # Planned again: what completed until the instant was granted is older than it, what comes is not.
-        planned = slices_to_compact(view, self.settings.due, partitions=partitions, force=force)
-        transaction = Transaction(
-            storage=self.storage,
-            ledger=self._ledger,
-            views=self._views,
-            view=view,
-            grant=grant,
-            renew_every=self._renewal,
-            plan=encode_plan(planned),
-        )
-        return transaction, planned
+        planned: list[ShardSlice] = []
 
-    def _take_lease(self, role: str, action: str) -> tuple[Grant, View]:
-        """A lease, and what the table holds after it was given: one listing, for this and for the dead."""
+        def plan(view: View) -> bytes:
+            # Planned again: what completed until the instant was granted is older than it, what comes is not.
+            planned.extend(slices_to_compact(view, self.settings.due, partitions=partitions, force=force))
+            return encode_plan(planned)
+
+        return self._open(COMPACTION_ROLE, COMPACTION, plan=plan), planned
+
+    def _open(
+        self,
+        role: str,
+        action: str,
+        *,
+        new_shards: Mapping[str, int] | None = None,
+        replaced: Sequence[str] = (),
+        plan: Callable[[View], bytes] | None = None,
+    ) -> Transaction:
+        """Take a lease and open its commit on what the table holds then; if that fails, give it back."""
         grant = self._ledger.begin(role, action, self._owner)
-        names = self._views.list()
-        remove_dead_instants(self.storage, self._ledger.state_after(grant), names)
-        return grant, self._views.load(names)
+        try:
+            # One listing, for the view and for the dead.
+            names = self._views.list()
+            remove_dead_instants(self.storage, self._ledger.state_after(grant), names)
+            view = self._views.load(names)
+            return Transaction(
+                storage=self.storage,
+                ledger=self._ledger,
+                views=self._views,
+                view=view,
+                grant=grant,
+                renew_every=self._renewal,
+                new_shards=new_shards,
+                replaced=replaced,
+                plan=plan(view) if plan else None,
+            )
+        except Exception:
+            # The error that brought us here says more than one met while tidying up.
+            with suppress(OSError, TimelineCorruptError):
+                self._ledger.abort(grant)
+            raise
 
     def compact(
         self, *, partitions: Sequence[str] | None = None, force: bool = False

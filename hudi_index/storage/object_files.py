@@ -5,8 +5,13 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any, Protocol
 
+from hudi_index.errors import StorageNotFoundError
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from contextlib import AbstractContextManager
+
+    from hudi_index.storage.stored import StoredFile
 
 __all__ = ["ObjectFile", "ObjectSink"]
 
@@ -25,6 +30,9 @@ class Objects(Protocol):
 
     def writer(self, path: str) -> Any:
         """What makes an object of parts."""
+
+    def stat(self, paths: Sequence[str]) -> Sequence[StoredFile | None]:
+        """The objects at some paths."""
 
 
 class ObjectFile(io.RawIOBase):
@@ -99,5 +107,11 @@ class ObjectSink(io.RawIOBase):
             try:
                 with self._objects.naming(self._path, "be written"):
                     self._writer.close()
+            except StorageNotFoundError:
+                # Of parts that were put together, but whose answer was lost, the store knows nothing when it
+                # is asked again. The object is ours: nobody else writes one of this name.
+                (there,) = self._objects.stat([self._path])
+                if there is None or there.size != self._position:
+                    raise
             finally:
                 super().close()

@@ -106,6 +106,7 @@ class _Server(http.server.ThreadingHTTPServer):
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # head and body are two packets: the second would wait 40 ms
     faulty: FaultyStore
 
     def _serve(self) -> None:
