@@ -10,7 +10,7 @@ from hudi_index.coverage import files
 from hudi_index.entries import SEPARATOR, encode_text
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.entries.schema import KEY
-from hudi_index.errors import ConflictError, UserError
+from hudi_index.errors import ConflictError, IndexesMovedError, UserError
 from hudi_index.jobs import JobReport
 from hudi_index.lifecycle.decide import decide_drop
 from hudi_index.lifecycle.mending import mend_if_damaged
@@ -21,10 +21,13 @@ if TYPE_CHECKING:
 
     from hudi_index.catalog import IndexDefinition
     from hudi_index.lifecycle.decide import Drop
+    from hudi_index.lifecycle.state import IndexedState
     from hudi_index.metadata_table import MetadataTable, Transaction
     from hudi_index.storage import Storage
 
 __all__ = ["drop"]
+
+_ATTEMPTS = 3
 
 
 def drop(storage: Storage, name: str, *, if_exists: bool = False, kept: Kept | None = None) -> JobReport:
@@ -47,9 +50,7 @@ def _drop(kept: Kept, name: str, report: JobReport, *, if_exists: bool) -> None:
         state = kept.look()
         catalog.change_state(name, IndexState.DROPPING, index_id=definition.id)
         try:
-            if definition.partition in state.view.state.shards:
-                goes = decide_drop(definition, state.definitions, state.view.state.shards)
-                _drop_entries(kept.metadata_table, goes, definition, report)
+            _drop_entries(state, definition, report)
         except Exception:
             # No entry is gone yet: the commit takes them all. It may go on as it was.
             with suppress(ConflictError, UserError):
@@ -59,11 +60,25 @@ def _drop(kept: Kept, name: str, report: JobReport, *, if_exists: bool) -> None:
     report.indexes = [name]
 
 
-def _drop_entries(
-    metadata_table: MetadataTable, goes: Drop, definition: IndexDefinition, report: JobReport
-) -> None:
+def _drop_entries(state: IndexedState, definition: IndexDefinition, report: JobReport) -> None:
+    for _ in range(_ATTEMPTS):
+        if definition.partition not in state.view.state.shards:
+            return
+        goes = decide_drop(definition, state.definitions, state.view.state.shards)
+        try:
+            _commit(state, goes, definition, report)
+        except IndexesMovedError:
+            # Somebody committed, or a drop that died with its commit decided became visible.
+            state = state.look_again()
+        else:
+            return
+    raise IndexesMovedError(uri=state.metadata_table.storage.uri)
+
+
+def _commit(state: IndexedState, goes: Drop, definition: IndexDefinition, report: JobReport) -> None:
+    metadata_table = state.metadata_table
     ranges = [KeyRange.prefix(encode_text(column) + SEPARATOR) for column in goes.columns]
-    with metadata_table.begin(replaced=goes.replaced) as transaction:
+    with metadata_table.begin(replaced=goes.replaced, seen=state.view) as transaction:
         for partition in goes.thinned:
             for shard_slice in transaction.view.slices(partition):
                 gone = _keys_in(metadata_table, partition, shard_slice.shard, ranges)

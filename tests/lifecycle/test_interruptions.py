@@ -18,6 +18,7 @@ from tests.support.storage import path_of
 from tests.support.tables import Fabricated
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 INSTANTS = [f"202401{day:02d}000000000" for day in range(1, 9)]
@@ -150,22 +151,39 @@ def test_create_decides_again_if_another_create_made_the_shared_partition_first(
     assert trips.groups_for("n = 2 AND region = 'y'") == {"b"}
 
 
+def _die_with_the_commit_decided(monkeypatch: pytest.MonkeyPatch, run: Callable[[], object]) -> None:
+    """The ledger has the decision; the file of the timeline is never made."""
+    original = Ledger._complete
+
+    def die_before(ledger: Ledger, decision: Any) -> None:
+        if decision.completes and not ledger._storage.exists(decision.completes):
+            raise KeyboardInterrupt
+        original(ledger, decision)
+
+    monkeypatch.setattr(Ledger, "_complete", die_before)
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    monkeypatch.undo()
+
+
+@pytest.mark.parametrize(
+    "other", [None, "CREATE INDEX numbers ON t USING bitmap (n)"], ids=["alone", "shared"]
+)
+def test_drop_after_one_that_died_with_its_commit_decided_goes_on(
+    other: str | None, trips: Trips, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trips.indexed.create_all(["CREATE INDEX regions ON t USING bitmap (region)", *([other] if other else [])])
+    _die_with_the_commit_decided(monkeypatch, lambda: trips.indexed.drop("regions"))
+    IndexedTable.open(trips.indexed.storage.location).drop("regions")
+    assert [each.name for each in trips.indexed.indexes()] == (["numbers"] if other else [])
+    check_indexes(trips.indexed.storage)
+
+
 def test_create_after_one_that_died_with_its_commit_decided_starts_over(
     trips: Trips, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     statement = "CREATE INDEX regions ON t USING bitmap (region)"
-    original = Ledger._complete
-
-    def die_before(ledger: Ledger, decision: Any) -> None:
-        if decision.completes:
-            raise KeyboardInterrupt
-        original(ledger, decision)
-
-    # The ledger has the decision; the file of the timeline is never made.
-    monkeypatch.setattr(Ledger, "_complete", die_before)
-    with pytest.raises(KeyboardInterrupt):
-        trips.indexed.sql(statement)
-    monkeypatch.undo()
+    _die_with_the_commit_decided(monkeypatch, lambda: trips.indexed.sql(statement))
     trips.indexed.sql(statement)
     assert {each.state for each in trips.indexed.indexes()} == {IndexState.READY}
     check_indexes(trips.indexed.storage)
