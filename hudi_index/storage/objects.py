@@ -151,11 +151,23 @@ class Objects:
         return next(iter(self.walk(path, None)), None) is not None
 
     def read(self, path: str) -> bytes:
-        """The whole content of a file."""
+        """The whole content of a file.
+
+        obstore goes on where an answer breaks off, unless the file was replaced meanwhile: then all of it is
+        asked for again.
+        """
         import obstore
 
-        with self.naming(path, "be read"):
-            return obstore.get(self._store, path).bytes().to_bytes()
+        for attempt in range(_ATTEMPTS):
+            with self.naming(path, "be read"):
+                answer = obstore.get(self._store, path)
+            try:
+                with self.naming(path, "be read"):
+                    return answer.bytes().to_bytes()
+            except (StorageUnreachableError, StorageRefusedError):
+                if attempt + 1 == _ATTEMPTS:
+                    raise
+        raise AssertionError
 
     def read_many(self, paths: Sequence[str]) -> Sequence[bytes | None]:
         """The contents of some files; None where there is none."""
