@@ -127,7 +127,10 @@ class Objects:
                 page: Any = next(pages, None)
             if page is None:
                 return
-            yield from (_stored_of(each, len(start)) for each in page if len(each["path"]) > len(start))
+            for each in page:
+                # Not every store that is asked to begin behind a name does so.
+                if len(each["path"]) > len(start) and (offset is None or each["path"] > offset):
+                    yield _stored_of(each, len(start))
 
     def stat(self, paths: Sequence[str]) -> Sequence[StoredFile | None]:
         """The files at some paths; None where there is none."""
@@ -341,7 +344,9 @@ def _in_threads(ask: Callable[[_Asked], _Told], asked: Sequence[_Asked]) -> list
 
 def _stored_of(found: Any, skip: int) -> StoredFile:
     modified = found["last_modified"].replace(microsecond=0)
-    return StoredFile(found["path"][skip:], found["size"], modified, tag=found["e_tag"] or "")
+    # Azure quotes it when asked for one file and not in a listing.
+    tag = (found["e_tag"] or "").strip('"')
+    return StoredFile(found["path"][skip:], found["size"], modified, tag=tag)
 
 
 def _folder(name: str) -> StoredFile:

@@ -218,6 +218,7 @@ def test_delete_twice_is_fine(storage: Storage) -> None:
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES)
 def test_hostile_names_in_root_and_paths_are_taken_literally(root: StoreRoot, folder: str, name: str) -> None:
+    _skip_backslash(root, name)
     if root.is_far and "?" in name:
         pytest.skip("behind ? in a far location was always a setting: only paths may have it")
     storage = root.storage(f"{folder}/{name}")
@@ -249,7 +250,8 @@ def test_all_names_of_a_store_are_one(root: StoreRoot, folder: str, name: str) -
 
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES)
-def test_hostile_names_in_paths_are_taken_literally(storage: Storage, name: str) -> None:
+def test_hostile_names_in_paths_are_taken_literally(root: StoreRoot, storage: Storage, name: str) -> None:
+    _skip_backslash(root, name)
     storage.write(f"{name}/{name}", b"content")
     storage.write("other", b"")
 
@@ -340,6 +342,11 @@ def test_reader_sees_whole_contents_while_others_replace(storage: Storage, proce
     writers.get()
     assert len(seen) > 1
     assert [file.name for file in storage.list()] == ["state"]
+
+
+def _skip_backslash(root: StoreRoot, name: str) -> None:
+    if "\\" in name and root.names[0].startswith(("az", "abfs", "wasb")):
+        pytest.skip("Azurite takes a backslash in a name for a slash")
 
 
 def _content(worker: int) -> bytes:

@@ -175,6 +175,14 @@ def test_read_that_breaks_off_gives_one_whole_content(
     assert len(store.requests) > 1
 
 
+def test_listing_begins_behind_a_name_in_a_store_that_begins_at_the_first(store: FaultyStore) -> None:
+    store.ignores_start = True
+    store.objects.update({f"t/{name}": b"" for name in ("a", "f/1", "f/2", "f/3")})
+    assert [file.name for file in store.storage().walk("f", after="1")] == ["2", "3"]
+    assert [file.name for file in store.storage().walk(after="f/2")] == ["f/3"]
+    assert [file.name for file in store.storage().list("f", after="2")] == ["3"]
+
+
 def test_store_that_hangs_is_given_up(store: FaultyStore) -> None:
     store.objects["t/file"] = b"x"
     storage = store.storage(aws_timeout="1s")

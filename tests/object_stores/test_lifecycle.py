@@ -137,8 +137,8 @@ def test_whole_life_is_that_on_a_disk(
 
     for table in (far, disk):
         assert table.compact(force=True).commit
-        report = table.validate(queries=15, seed=1)
-        assert report.passed, str(report)
+        validation = table.validate(queries=15, seed=1)
+        assert validation.passed, str(validation)
         assert table.repair(check=True).exit_code == 0
     _compare(far, disk, is_fresh=True)
 

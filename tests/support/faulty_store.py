@@ -57,6 +57,8 @@ class FaultyStore:
     headers: list[dict[str, str]] = field(default_factory=list)
     choose: Chooser = field(default=lambda method, path, number: None)
     ignores_conditions: bool = False
+    ignores_start: bool = False
+    """Lists from the first name whatever is asked."""
     speaks_google: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
     over: threading.Event = field(default_factory=threading.Event)
@@ -189,7 +191,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _listing(self, query: dict[str, list[str]]) -> tuple[int, bytes, dict[str, str]]:
         asked = {name: values[0] for name, values in query.items()}
         prefix, delimiter = asked.get("prefix", ""), asked.get("delimiter", "")
-        after = max(asked.get("start-after", ""), asked.get("continuation-token", ""))
+        start = "" if self.faulty.ignores_start else asked.get("start-after", "")
+        after = max(start, asked.get("continuation-token", ""))
         rows: dict[str, str] = {}
         for key, data in sorted(self.faulty.objects.items()):
             folder = key[len(prefix) :].partition(delimiter)[0] if delimiter else key
