@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo ui browser test test-slow test-s3 check format reference bench constraints clean distclean
+.PHONY: help setup demo ui browser test test-slow test-s3 test-bucket check format reference bench constraints clean distclean
 
 # Another Spark's settings would start that Spark, or feed its modules to this one.
 unexport SPARK_HOME SPARK_CONF_DIR PYSPARK_PYTHON PYSPARK_DRIVER_PYTHON PYSPARK_SUBMIT_ARGS PYTHONPATH PYTHONHOME
@@ -58,13 +58,19 @@ browser: ## Bring the browser that a test opens the validation report in, on Deb
 test: $(STAMP) browser ## Run all tests but the slow ones (ARGS="-k storage" for some)
 	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=15 --durations-min=5 $(ARGS)
 
-test-slow: $(STAMP) ## Run the long random tests
+test-slow: $(STAMP) ## Run the long random tests, and object stores that Go and Node bring
 	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -m slow $(ARGS)
 
 # Below the folder of S3Proxy, which keeps objects as plain files: tests go on using those, the engine speaks S3.
 test-s3: $(STAMP) ## Run the tests of store, catalog and lifecycle once more in an object store
 	@HUDI_INDEX_TEST_STORE=s3 $(BIN)/pytest -n 2 --dist loadfile -m "not slow and not spark" $(ARGS) \
 	    tests/store tests/engine/catalog tests/lifecycle
+
+# With the credentials of the environment, below a prefix of its own that is removed again.
+test-bucket: $(STAMP) ## Run the tests of object stores in HUDI_INDEX_TEST_BUCKET=gs://bucket/path, or s3:// or abfss://
+	@if [ -z "$$HUDI_INDEX_TEST_BUCKET" ]; then \
+	    echo "Name a location in a bucket of yours: make $@ HUDI_INDEX_TEST_BUCKET=gs://bucket/path" >&2; exit 2; fi
+	@$(BIN)/pytest -m bucket $(ARGS) tests/object_stores
 
 check: $(STAMP) ## Lint, formatting, types and import contracts
 	@$(BIN)/ruff check

@@ -127,7 +127,10 @@ class Objects:
                 page: Any = next(pages, None)
             if page is None:
                 return
-            yield from (_stored_of(each, len(start)) for each in page if len(each["path"]) > len(start))
+            for each in page:
+                # Not every store that is asked to begin behind a name does so.
+                if len(each["path"]) > len(start) and (offset is None or each["path"] > offset):
+                    yield _stored_of(each, len(start))
 
     def stat(self, paths: Sequence[str]) -> Sequence[StoredFile | None]:
         """The files at some paths; None where there is none."""
@@ -151,11 +154,23 @@ class Objects:
         return next(iter(self.walk(path, None)), None) is not None
 
     def read(self, path: str) -> bytes:
-        """The whole content of a file."""
+        """The whole content of a file.
+
+        obstore goes on where an answer breaks off, unless the file was replaced meanwhile: then all of it is
+        asked for again.
+        """
         import obstore
 
-        with self.naming(path, "be read"):
-            return obstore.get(self._store, path).bytes().to_bytes()
+        for attempt in range(_ATTEMPTS):
+            with self.naming(path, "be read"):
+                answer = obstore.get(self._store, path)
+            try:
+                with self.naming(path, "be read"):
+                    return answer.bytes().to_bytes()
+            except (StorageUnreachableError, StorageRefusedError):
+                if attempt + 1 == _ATTEMPTS:
+                    raise
+        raise AssertionError
 
     def read_many(self, paths: Sequence[str]) -> Sequence[bytes | None]:
         """The contents of some files; None where there is none."""
@@ -329,7 +344,9 @@ def _in_threads(ask: Callable[[_Asked], _Told], asked: Sequence[_Asked]) -> list
 
 def _stored_of(found: Any, skip: int) -> StoredFile:
     modified = found["last_modified"].replace(microsecond=0)
-    return StoredFile(found["path"][skip:], found["size"], modified, tag=found["e_tag"] or "")
+    # Azure quotes it when asked for one file and not in a listing.
+    tag = (found["e_tag"] or "").strip('"')
+    return StoredFile(found["path"][skip:], found["size"], modified, tag=tag)
 
 
 def _folder(name: str) -> StoredFile:

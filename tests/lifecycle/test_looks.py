@@ -12,6 +12,7 @@ from hudi_index.metadata_table import MetadataTable
 from hudi_index.storage import local
 from tests.support.counting import counted
 from tests.support.entries import check_indexes
+from tests.support.storage import IS_FAR
 from tests.support.tables import Fabricated
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ STATEMENTS = [
     "CREATE INDEX stats ON t USING column_stats (n)",
     "CREATE INDEX bits ON t USING bitmap (region)",
 ]
+
+BESIDE = int(IS_FAR)
+"""Looks at the files beside the timeline, which far away cost no time and are in vain if that has moved."""
 
 
 def _rows(group: str, salt: int = 0) -> list[dict[str, Any]]:
@@ -73,7 +77,7 @@ def test_every_verb_lists_the_table_at_most_once_while_nobody_writes(made: Fabri
     made.base_file("", "b", T2, _rows("b", salt=5))
     with counted() as work:
         assert table.maintain().commit
-    assert (work.table_listings, work.table_looks) == (1, 0)
+    assert (work.table_listings, work.table_looks) == (1, BESIDE)
     with counted() as work:
         assert rebuild(table.storage, LocalExecutor(), "stats").commit
     assert (work.table_listings, work.table_looks) == (1, 0)
@@ -92,7 +96,7 @@ def test_what_changes_before_the_lease_is_seen_under_it(
     _before_the_lease(monkeypatch, write)
     with counted() as work:
         report = table.create_all(STATEMENTS)
-    assert (work.table_listings, work.table_looks) == (2, 0)
+    assert (work.table_listings, work.table_looks) == (2, BESIDE)
     assert (report.instant, report.file_groups) == (T2, 5)
     check_indexes(table.storage)
 

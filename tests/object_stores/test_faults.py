@@ -148,6 +148,41 @@ def test_create_of_many_threads_with_lost_answers_has_one_winner(store: FaultySt
         assert store.objects[f"t/{number}"] == f"{winner} {number}".encode()
 
 
+@pytest.mark.parametrize("replaced", [None, 0.3, 1, 3])
+@pytest.mark.parametrize("size", [10, 300_000])
+@pytest.mark.parametrize("operation", ["read", "tail", "open_input", "read_many"])
+def test_read_that_breaks_off_gives_one_whole_content(
+    store: FaultyStore, operation: str, size: int, replaced: float | None
+) -> None:
+    """Also of a file that is replaced before the rest is asked for: never halves of two."""
+    store.objects["t/file"] = old = b"a" * size
+    new = b"b" * int(size * (replaced or 1))
+
+    def choose(method: str, path: str, number: int) -> Fault | None:
+        if number == 2 and replaced:
+            store.objects["t/file"] = new
+        return Fault(breaks_off=True) if number == 1 else None
+
+    store.choose = choose
+    operations: dict[str, Callable[[Storage], bytes | None]] = {
+        "read": lambda storage: storage.read("file"),
+        "tail": lambda storage: storage.tail("file", size)[1],
+        "open_input": lambda storage: storage.open_input("file", tail=size).read(),
+        "read_many": lambda storage: storage.read_many(["file"])[0],
+    }
+    expected = new if replaced else old
+    assert operations[operation](store.storage()) == (expected[-size:] if "tail" in operation else expected)
+    assert len(store.requests) > 1
+
+
+def test_listing_begins_behind_a_name_in_a_store_that_begins_at_the_first(store: FaultyStore) -> None:
+    store.ignores_start = True
+    store.objects.update({f"t/{name}": b"" for name in ("a", "f/1", "f/2", "f/3")})
+    assert [file.name for file in store.storage().walk("f", after="1")] == ["2", "3"]
+    assert [file.name for file in store.storage().walk(after="f/2")] == ["f/3"]
+    assert [file.name for file in store.storage().list("f", after="2")] == ["3"]
+
+
 def test_store_that_hangs_is_given_up(store: FaultyStore) -> None:
     store.objects["t/file"] = b"x"
     storage = store.storage(aws_timeout="1s")

@@ -1,9 +1,13 @@
-"""A small S3 server that fails as it is told: answers lost or wrong, before or after it did its work."""
+"""A small server that fails as it is told: answers lost or wrong, before or after it did its work.
+
+It speaks S3, and Google's dialect of it, which obstore and hudi-rs use for `gs://`.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import http.server
+import json
 import threading
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -35,6 +39,8 @@ class Fault:
     """Whether the request does its work all the same."""
     hangs: bool = False
     """No answer before the test is over."""
+    breaks_off: bool = False
+    """The true answer, but the connection breaks in the middle of it."""
 
 
 Chooser = Callable[[str, str, int], Fault | None]
@@ -51,6 +57,9 @@ class FaultyStore:
     headers: list[dict[str, str]] = field(default_factory=list)
     choose: Chooser = field(default=lambda method, path, number: None)
     ignores_conditions: bool = False
+    ignores_start: bool = False
+    """Lists from the first name whatever is asked."""
+    speaks_google: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
     over: threading.Event = field(default_factory=threading.Event)
 
@@ -69,6 +78,12 @@ class FaultyStore:
 
     def storage(self, path: str = "t", **options: str) -> Storage:
         """The storage at a path."""
+        if self.speaks_google:
+            # Somebody who needs no token: without anybody the metadata service of the machine would be asked.
+            nobody = dict.fromkeys(("client_email", "private_key", "private_key_id"), "")
+            account = {**nobody, "disable_oauth": True, "gcs_base_url": self.endpoint}
+            given = {"google_service_account_key": json.dumps(account), "google_allow_http": "true"}
+            return Storage.open(f"gs://bucket/{path}", {**given, **options})
         given = {
             "aws_access_key_id": "testkey",
             "aws_secret_access_key": "testsecret",
@@ -80,9 +95,9 @@ class FaultyStore:
 
 
 @contextmanager
-def faulty_store() -> Iterator[FaultyStore]:
+def faulty_store(*, speaks_google: bool = False) -> Iterator[FaultyStore]:
     """A server that runs while this is open."""
-    store = FaultyStore()
+    store = FaultyStore(speaks_google=speaks_google)
 
     class Handler(_Handler):
         faulty = store
@@ -119,10 +134,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             store.requests.append(f"{self.command} {key}")
             store.headers.append({name.lower(): value for name, value in self.headers.items()})
             fault = store.choose(self.command, key, len(store.requests))
-            is_done = fault is None or fault.is_done
+            is_done = fault is None or fault.is_done or fault.breaks_off
             answer = self._answer(key, parts.query, body) if is_done else (500, b"", {})
-        if fault is None:
-            self._send(*answer)
+        if fault is None or fault.breaks_off:
+            self._send(*answer, breaks_off=fault is not None)
         elif fault.hangs:
             store.over.wait()
             self.close_connection = True
@@ -136,13 +151,17 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _answer(self, key: str, query: str, body: bytes) -> tuple[int, bytes, dict[str, str]]:
         objects = self.faulty.objects
         if self.command == "PUT":
-            if "If-None-Match" in self.headers and key in objects and not self.faulty.ignores_conditions:
+            if self._wants_none() and key in objects and not self.faulty.ignores_conditions:
                 return 412, _error("PreconditionFailed"), {}
             objects[key] = body
             return 200, b"", {"ETag": _tag(body)}
         if self.command == "DELETE":
-            objects.pop(key, None)
-            return 204, b"", {}
+            is_there = objects.pop(key, None) is not None
+            return (
+                (204, b"", {})
+                if is_there or not self.faulty.speaks_google
+                else (404, _error("NoSuchKey"), {})
+            )
         if self.command == "POST":
             return self._delete_many(body)
         if not key:
@@ -150,6 +169,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if key not in objects:
             return 404, _error("NoSuchKey"), {}
         return self._content(objects[key])
+
+    def _wants_none(self) -> bool:
+        """Whether there must be no such object."""
+        is_google = self.faulty.speaks_google
+        name, value = ("x-goog-if-generation-match", "0") if is_google else ("If-None-Match", "*")
+        return self.headers.get(name) == value
 
     def _content(self, data: bytes) -> tuple[int, bytes, dict[str, str]]:
         headers = {"ETag": _tag(data), "Last-Modified": _DATE}
@@ -166,7 +191,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _listing(self, query: dict[str, list[str]]) -> tuple[int, bytes, dict[str, str]]:
         asked = {name: values[0] for name, values in query.items()}
         prefix, delimiter = asked.get("prefix", ""), asked.get("delimiter", "")
-        after = max(asked.get("start-after", ""), asked.get("continuation-token", ""))
+        start = "" if self.faulty.ignores_start else asked.get("start-after", "")
+        after = max(start, asked.get("continuation-token", ""))
         rows: dict[str, str] = {}
         for key, data in sorted(self.faulty.objects.items()):
             folder = key[len(prefix) :].partition(delimiter)[0] if delimiter else key
@@ -193,13 +219,14 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         rows = "".join(f"<Deleted><Key>{key}</Key></Deleted>" for key in keys)
         return 200, f"<DeleteResult>{rows}</DeleteResult>".encode(), {}
 
-    def _send(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+    def _send(self, status: int, body: bytes, headers: dict[str, str], *, breaks_off: bool = False) -> None:
         self.send_response(status)
         for name, value in {"Content-Length": str(len(body)), **headers}.items():
             self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(body)
+            self.wfile.write(body[: len(body) // 2] if breaks_off else body)
+        self.close_connection = self.close_connection or breaks_off
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the standard library's
         pass

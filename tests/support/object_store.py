@@ -7,15 +7,9 @@ set up to look, as Spark's own packages are.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
-import socket
-import subprocess
 import sysconfig
-import time
-import urllib.error
-import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +20,7 @@ from hudi_index.spark.runtime.certificates import trust_options
 from hudi_index.spark.runtime.java import ensure_java
 from hudi_index.storage import Storage, storage
 from hudi_index.storage.locations import uri_of_location
+from tests.support.servers import HOME, fetch, fetching, served, skip_if_unwanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,8 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["ObjectStore", "put_tests_into_a_store", "started", "use_store_of_tests"]
 
 BUCKET = "bucket"
-WITHOUT = "HUDI_INDEX_TESTS_WITHOUT_OBJECT_STORE"
-"""Set to a reason, it skips tests that need an object store; otherwise they fail where there is none."""
 
 STORE = "HUDI_INDEX_TEST_STORE"
 """Set to `s3`, it makes tests run in an object store: the local paths that they open are objects."""
@@ -52,8 +45,6 @@ _IVY = """<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
   </dependencies>
 </ivy-module>
 """
-_HOME = Path.home() / ".ivy2" / "hudi-index-tests"
-_PATIENCE = 300
 _SMALL = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m")
 
 
@@ -115,59 +106,27 @@ def use_store_of_tests() -> None:
 @contextlib.contextmanager
 def started(folder: Path, bucket: str = BUCKET) -> Iterator[ObjectStore]:
     """A store that runs while this is open, with its objects below `folder`."""
-    if reason := os.environ.get(WITHOUT):
-        pytest.skip(f"{WITHOUT}: {reason}")
+    skip_if_unwanted()
     java, jar = ensure_java(), _fetched_jar()
     (folder / bucket).mkdir(parents=True, exist_ok=True)
     settings, log = (folder.parent / f"{folder.name}-{bucket}.{each}" for each in ("conf", "log"))
-    for _ in range(5):
-        endpoint = f"http://127.0.0.1:{_free_port()}"
+
+    def command(port: int) -> list[str]:
         settings.write_text(
             f"s3proxy.authorization=aws-v2-or-v4\ns3proxy.identity=testkey\ns3proxy.credential=testsecret\n"
-            f"s3proxy.endpoint={endpoint}\njclouds.provider=filesystem-nio2\n"
+            f"s3proxy.endpoint=http://127.0.0.1:{port}\njclouds.provider=filesystem-nio2\n"
             f"jclouds.filesystem.basedir={folder}\n"
         )
-        with log.open("wb") as output:
-            command = [java, *_SMALL, "-jar", str(jar), "--properties", str(settings)]
-            process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
-        try:
-            if _answers(endpoint, process):
-                yield ObjectStore(folder, endpoint)
-                return
-        finally:
-            process.terminate()
-            process.wait()
-    raise RuntimeError(f"S3Proxy does not start:\n{log.read_text(errors='replace')[-4000:]}")
+        return [java, *_SMALL, "-jar", str(jar), "--properties", str(settings)]
 
-
-def _answers(endpoint: str, process: subprocess.Popen[bytes]) -> bool:
-    """Whether the server came up; somebody else may have taken its port in between."""
-    end = time.monotonic() + _PATIENCE
-    while process.poll() is None and time.monotonic() < end:
-        try:
-            urllib.request.urlopen(endpoint, timeout=_PATIENCE).close()
-        except urllib.error.HTTPError as error:
-            error.close()
-            return True  # it wants a signature
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return True
-    return False
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    with served("S3Proxy", log, command) as endpoint:
+        yield ObjectStore(folder, endpoint)
 
 
 def _fetched_jar() -> Path:
     """The jar, brought by whoever comes first."""
-    _HOME.mkdir(parents=True, exist_ok=True)
-    jar = _HOME / _JAR
-    with (_HOME / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    jar = HOME / _JAR
+    with fetching():
         if not (jar.exists() and _sum_of(jar) == _SHA256):
             _fetch(jar)
     return jar
@@ -175,15 +134,12 @@ def _fetched_jar() -> Path:
 
 def _fetch(jar: Path) -> None:
     java = ensure_java()
-    (_HOME / "ivy.xml").write_text(_IVY)
+    (HOME / "ivy.xml").write_text(_IVY)
     ivy = next((Path(sysconfig.get_path("purelib")) / "pyspark" / "jars").glob("ivy-*.jar"))
     command = [java, *trust_options(java).split(), "-cp", str(ivy), "org.apache.ivy.Main"]
-    command += ["-ivy", str(_HOME / "ivy.xml"), "-cache", str(_HOME / "cache")]
-    command += ["-retrieve", f"{_HOME}/[artifact]-[revision](-[classifier]).[ext]"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=2 * _PATIENCE, check=False)
-    if not jar.exists():
-        told = f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
-        raise RuntimeError(f"S3Proxy can't be fetched; {WITHOUT}=<reason> runs the tests without:\n{told}")
+    command += ["-ivy", str(HOME / "ivy.xml"), "-cache", str(HOME / "cache")]
+    command += ["-retrieve", f"{HOME}/[artifact]-[revision](-[classifier]).[ext]"]
+    fetch("S3Proxy", command, jar)
     if _sum_of(jar) != _SHA256:
         jar.unlink()
         raise RuntimeError(f"{_JAR} is not what it should be: its SHA-256 is another one")

@@ -22,6 +22,25 @@ if TYPE_CHECKING:
 IS_FAR = os.environ.get("HUDI_INDEX_TEST_STORE") == "s3"
 """Whether tests run in an object store."""
 
+HOSTILE_NAMES = [
+    "plain",
+    "a b",
+    " a ",
+    "a%20b",
+    "100%",
+    "a#b",
+    "a?b=c",
+    "a+b&c;d",
+    "a:b",
+    "a\\b",
+    "[a]{b}",
+    "ä€😀",
+    "city=s%C3%A3o paulo",
+    "...",
+    "a\"b'c",
+]
+"""Of files and folders, and of tables."""
+
 
 def only_on_disk(reason: str) -> pytest.MarkDecorator:
     """Skips a test of what an object store does not have, where tests run in one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,13 @@ COLUMNS = schema_of(
     pa.field("id", pa.string(), nullable=False), pa.field("n", pa.int32()), pa.field("region", pa.string())
 )
 """What tables have unless a test says otherwise."""
+META_COLUMNS = (
+    "_hoodie_commit_time",
+    "_hoodie_commit_seqno",
+    "_hoodie_record_key",
+    "_hoodie_partition_path",
+    "_hoodie_file_name",
+)
 T1, T2, T3 = (f"2024010{day}000000000" for day in range(1, 4))
 _AVRO_TYPES = {
     pa.string(): "string",
@@ -198,31 +206,64 @@ class Fabricated:
     ) -> str:
         """A base file with Hudi's meta columns in front."""
         name = f"{file_id}_0-1-2_{instant}.parquet"
-        self.partition(partition_path)
-        columns = {
-            "_hoodie_commit_time": [instant] * len(rows),
-            "_hoodie_commit_seqno": [f"{instant}_0_{i}" for i in range(len(rows))],
-            "_hoodie_record_key": [row["id"] for row in rows],
-            "_hoodie_partition_path": [partition_path] * len(rows),
-            "_hoodie_file_name": [name] * len(rows),
-        }
-        meta = pa.table(columns, schema=pa.schema([(key, pa.string()) for key in columns]))
+        self._write_to(partition_path, name, self._parquet(partition_path, name, instant, rows, **options))
+        return name
+
+    def _parquet(
+        self, partition_path: str, name: str, instant: str, rows: Sequence[Mapping[str, Any]], **options: Any
+    ) -> bytes:
+        values = [
+            [instant] * len(rows),
+            [f"{instant}_0_{i}" for i in range(len(rows))],
+            [row["id"] for row in rows],
+            [partition_path] * len(rows),
+            [name] * len(rows),
+        ]
+        meta = pa.table(values, schema=pa.schema([(column, pa.string()) for column in META_COLUMNS]))
         data = pa.Table.from_pylist(list(rows), schema=self.columns)
         for column in self.columns:
             meta = meta.append_column(column, data.column(column.name))
         sink = BytesIO()
         pq.write_table(meta, sink, **options)
-        self.write(f"{partition_path}/{name}" if partition_path else name, sink.getvalue())
-        return name
+        return sink.getvalue()
+
+    def _write_to(self, partition_path: str, name: str, data: bytes) -> None:
+        self.partition(partition_path)
+        self.write(f"{partition_path}/{name}" if partition_path else name, data)
 
     def log_file(
         self, partition_path: str, file_id: str, instant: str, *, version: int = 1, size: int = 1
     ) -> str:
         """A log file of this name; its content is no log."""
         name = f".{file_id}_{instant}.log.{version}_0-1-2"
-        self.partition(partition_path)
-        self.write(f"{partition_path}/{name}" if partition_path else name, b"x" * size)
+        self._write_to(partition_path, name, b"x" * size)
         return name
+
+    def log_of_rows(
+        self,
+        partition_path: str,
+        file_id: str,
+        base_instant: str,
+        instant: str,
+        rows: Sequence[Mapping[str, Any]],
+    ) -> str:
+        """A log file that an instant wrote, with new versions of some rows."""
+        name = f".{file_id}_{instant if self.version >= 8 else base_instant}.log.1_0-1-2"
+        meta = [pa.field(column, pa.string()) for column in META_COLUMNS]
+        schema = json.dumps(avro_schema_of(pa.schema([*meta, *self.columns])))
+        content = self._parquet(partition_path, name, instant, rows)
+        self._write_to(partition_path, name, _log_block({0: instant, 2: schema}, content))
+        return name
+
+
+def _log_block(header: Mapping[int, str], content: bytes) -> bytes:
+    """A block of Hudi's log format 1 that holds a Parquet file."""
+    fields = [struct.pack(">ii", key, len(text.encode())) + text.encode() for key, text in header.items()]
+    start = struct.pack(">ii", 1, 5)  # the format, and what the block holds
+    start += struct.pack(">i", len(fields)) + b"".join(fields) + struct.pack(">q", len(content))
+    end = struct.pack(">i", 0)  # nothing in the footer
+    body = b"#HUDI#" + struct.pack(">q", len(start + content + end) + 8) + start + content + end
+    return body + struct.pack(">q", len(body))
 
 
 def fabricated(path: Path, *, indexed: bool = True) -> Fabricated:
