@@ -65,7 +65,7 @@ def _of_aws(connection: Connection, extra: Mapping[str, Any]) -> dict[str, str |
 def _keys_by_amazon(connection: Connection) -> dict[str, str | None]:
     """Nothing where the Amazon provider is not installed."""
     try:
-        from airflow.providers.amazon.aws.hooks.base_aws import (  # type: ignore[import-not-found]
+        from airflow.providers.amazon.aws.hooks.base_aws import (  # type: ignore[import-not-found]  # an optional provider
             AwsBaseHook,
         )
     except ImportError:
@@ -191,7 +191,7 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _true_if(truth: bool) -> str | None:  # noqa: FBT001
+def _true_if(truth: bool) -> str | None:  # noqa: FBT001  it has no other argument
     return "true" if truth else None
 
 

@@ -19,7 +19,7 @@ from hudi_index.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["status_of", "translated"]
+__all__ = ["is_broken_off", "status_of", "translated"]
 
 _STATUS = re.compile(r"status code: (\d{3})")
 _DENIED = re.compile(
@@ -29,6 +29,8 @@ _MESSAGE = re.compile(r"<Code>(.*?)</Code>.*?<Message>(.*?)</Message>", re.DOTAL
 _MISLED = re.compile("Received redirect without LOCATION|HTTP error: builder error")
 """How obstore tells of a bucket in another region, and of an http:// endpoint that it may not use."""
 _TRIED_AGAIN = (408, 429)
+_BROKEN_OFF = re.compile("Error getting list response body|Got invalid list response")
+"""How obstore tells of half a listing, whether its length was known or not."""
 
 
 @contextlib.contextmanager
@@ -70,6 +72,11 @@ def status_of(error: Exception) -> int | None:
     """The HTTP status that a store answered with, if it answered."""
     found = _STATUS.search(str(error))
     return int(found[1]) if found else None
+
+
+def is_broken_off(error: Exception) -> bool:
+    """Whether a listing came, but not all of it."""
+    return _BROKEN_OFF.search(str(error)) is not None
 
 
 def _reason_of(error: Exception) -> str:

@@ -28,7 +28,7 @@ from hudi_index.errors import (
 )
 from hudi_index.storage.forks import refuse_forked
 from hudi_index.storage.locations import Provider
-from hudi_index.storage.object_errors import status_of, translated
+from hudi_index.storage.object_errors import is_broken_off, status_of, translated
 from hudi_index.storage.object_files import ObjectFile, ObjectSink
 from hudi_index.storage.options import StoreOptions
 from hudi_index.storage.stored import NO_TIME, StoredFile
@@ -107,7 +107,7 @@ class Objects:
         if after is not None:
             return _children(self.walk(folder, after), after)
         with self.naming(folder, "be listed"):
-            found = obstore.list_with_delimiter(self._store, folder or None)
+            found = _until_whole(lambda: obstore.list_with_delimiter(self._store, folder or None))
         skip = len(folder) + 1 if folder else 0
         names = {each[skip:].rstrip("/") for each in found["common_prefixes"]}
         folders = [_folder(name) for name in names if name]
@@ -115,22 +115,37 @@ class Objects:
         return _sorted([*folders, *(file for file in files if file.name and file.name not in names)])
 
     def walk(self, folder: str, after: str | None) -> Iterator[StoredFile]:
-        """All files below a folder, by path: one request for each thousand."""
+        """All files below a folder, by path: one request for each thousand.
+
+        obstore asks again for what is not answered, but not for what breaks off: that is gone on with
+        behind the last name that came.
+        """
         import obstore
 
         start = f"{folder}/" if folder else ""
-        offset = None if after is None else f"{start}{after}"
-        with self.naming(folder, "be listed"):
-            pages = iter(obstore.list(self._store, folder or None, offset=offset, chunk_size=_PAGE))
+        behind, pages = None if after is None else f"{start}{after}", None
+
+        def next_page() -> Any:
+            nonlocal pages
+            try:
+                if pages is None:
+                    pages = iter(obstore.list(self._store, folder or None, offset=behind, chunk_size=_PAGE))
+                return next(pages, None)
+            except Exception:
+                pages = None
+                raise
+
         while True:
             with self.naming(folder, "be listed"):
-                page: Any = next(pages, None)
+                page = _until_whole(next_page)
             if page is None:
                 return
             for each in page:
                 # Not every store that is asked to begin behind a name does so.
-                if len(each["path"]) > len(start) and (offset is None or each["path"] > offset):
-                    yield _stored_of(each, len(start))
+                if behind is None or each["path"] > behind:
+                    behind = each["path"]
+                    if len(behind) > len(start):
+                        yield _stored_of(each, len(start))
 
     def stat(self, paths: Sequence[str]) -> Sequence[StoredFile | None]:
         """The files at some paths; None where there is none."""
@@ -161,16 +176,17 @@ class Objects:
         """
         import obstore
 
-        for attempt in range(_ATTEMPTS):
+        attempt = 0
+        while True:
+            attempt += 1
             with self.naming(path, "be read"):
                 answer = obstore.get(self._store, path)
             try:
                 with self.naming(path, "be read"):
                     return answer.bytes().to_bytes()
             except (StorageUnreachableError, StorageRefusedError):
-                if attempt + 1 == _ATTEMPTS:
+                if attempt == _ATTEMPTS:
                     raise
-        raise AssertionError
 
     def read_many(self, paths: Sequence[str]) -> Sequence[bytes | None]:
         """The contents of some files; None where there is none."""
@@ -332,6 +348,20 @@ class _Answer(Enum):
     EXISTS = 2
     CONFLICT = 3
     """Azure: it exists. S3: somebody is about to make or delete it, and nothing was stored."""
+
+
+def _until_whole(ask: Callable[[], _Told]) -> _Told:
+    """What a listing answers, asked for again where the answer breaks off."""
+    from obstore.exceptions import GenericError
+
+    attempt = 0
+    while True:
+        attempt += 1
+        try:
+            return ask()
+        except GenericError as error:
+            if attempt == _ATTEMPTS or not is_broken_off(error):
+                raise
 
 
 def _in_threads(ask: Callable[[_Asked], _Told], asked: Sequence[_Asked]) -> list[_Told]:

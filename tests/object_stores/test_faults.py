@@ -279,3 +279,41 @@ def test_store_that_does_not_answer_is_unreachable(operation: str) -> None:
     with pytest.raises(StorageUnreachableError, match="retry") as raised:
         OPERATIONS[operation](storage)
     assert raised.value.exit_code == 4
+
+
+@pytest.mark.parametrize("broken", [[1], [2], [3], [1, 2, 3, 4], [2, 4, 6]])
+@pytest.mark.parametrize("after", [None, "00700"])
+def test_listing_that_breaks_off_is_gone_on_with(
+    store: FaultyStore, broken: list[int], after: str | None
+) -> None:
+    """Whole, each name once, wherever it broke; three pages are asked for where none does."""
+    names = [f"{number:05d}" for number in range(2500)]
+    store.objects.update({f"t/folder/{name}": b"" for name in names})
+    store.choose = lambda method, path, number: Fault(breaks_off=True) if number in broken else None
+    found = [file.name for file in store.storage().walk("folder", after)]
+    assert found == [name for name in names if after is None or name > after]
+    assert len(store.requests) <= 3 + len(broken)
+
+
+def test_listing_of_one_folder_that_breaks_off_is_asked_for_again(store: FaultyStore) -> None:
+    names = [f"{number:04d}" for number in range(1200)]
+    store.objects.update({f"t/folder/{name}": b"" for name in names} | {"t/folder/z/below": b""})
+    store.choose = lambda method, path, number: Fault(breaks_off=True) if number in (1, 3) else None
+    assert [file.name for file in store.storage().list("folder")] == [*names, "z"]
+    store.requests.clear()
+    assert [file.name for file in store.storage().list("folder", "1000")] == [*names[1001:], "z"]
+    assert len(store.requests) == 2
+
+
+def test_listing_that_breaks_off_again_and_again_is_an_error_and_never_short(store: FaultyStore) -> None:
+    store.objects.update({f"t/folder/{number:05d}": b"" for number in range(1500)})
+    store.choose = lambda method, path, number: Fault(breaks_off=True) if number > 1 else None
+    found: list[object] = []
+    with pytest.raises(StorageUnreachableError, match="t/folder: it can't be listed"):
+        found.extend(store.storage().walk("folder"))
+    assert len(store.requests) == 7
+    store.requests.clear()
+    store.fail_always("GET", fault=Fault(status=403, code="AccessDenied"))
+    with pytest.raises(StorageDeniedError):
+        list(store.storage().walk("folder"))
+    assert len(store.requests) == 1

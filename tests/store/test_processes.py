@@ -21,7 +21,7 @@ from tests.support.storage import IS_FAR
 
 WRITERS = 7
 # A lease shorter than some commits; over HTTP these take longer.
-LEASE, SECONDS = (timedelta(seconds=1.2), 24.0) if IS_FAR else (timedelta(milliseconds=40), 8.0)
+LEASE, SECONDS = (timedelta(seconds=1.2), 24.0) if IS_FAR else (timedelta(milliseconds=40), 4.0)
 
 
 def _open(path: str, name: str, lease: timedelta = LEASE) -> MetadataTable:

@@ -6,17 +6,17 @@ It speaks S3, and Google's dialect of it, which obstore and hudi-rs use for `gs:
 from __future__ import annotations
 
 import hashlib
-import http.server
 import json
 import threading
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
 from hudi_index.storage import Storage
+from tests.support.local_server import LocalHandler, error_body, served_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,32 +102,19 @@ def faulty_store(*, speaks_google: bool = False) -> Iterator[FaultyStore]:
     class Handler(_Handler):
         faulty = store
 
-    with _Server(("127.0.0.1", 0), Handler) as server:
-        store.endpoint = f"http://127.0.0.1:{server.server_address[1]}"
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    with served_by(Handler, waits=False) as store.endpoint:
         try:
             yield store
         finally:
             store.over.set()
-            server.shutdown()
 
 
-class _Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Those who no longer wait for an answer are no news."""
-
-
-class _Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # head and body are two packets: the second would wait 40 ms
+class _Handler(LocalHandler):
     faulty: FaultyStore
 
-    def _serve(self) -> None:
-        store = self.faulty
-        length = int(self.headers.get("Content-Length") or 0)
-        body = self.rfile.read(length)
+    def serve(self) -> None:
+        """Do as the store was told."""
+        store, body = self.faulty, self.body()
         parts = urlsplit(self.path)
         key = unquote(parts.path).removeprefix("/bucket").strip("/")
         with store.lock:
@@ -137,22 +124,21 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             is_done = fault is None or fault.is_done or fault.breaks_off
             answer = self._answer(key, parts.query, body) if is_done else (500, b"", {})
         if fault is None or fault.breaks_off:
-            self._send(*answer, breaks_off=fault is not None)
+            status, content, headers = answer
+            self.send(status, headers, content, is_cut=fault is not None)
         elif fault.hangs:
             store.over.wait()
             self.close_connection = True
         elif fault.status is None:
             self.close_connection = True
         else:
-            self._send(fault.status, _error(fault.code), {})
-
-    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _serve  # noqa: N815  the standard library's
+            self.send(fault.status, {}, error_body(fault.code))
 
     def _answer(self, key: str, query: str, body: bytes) -> tuple[int, bytes, dict[str, str]]:
         objects = self.faulty.objects
         if self.command == "PUT":
             if self._wants_none() and key in objects and not self.faulty.ignores_conditions:
-                return 412, _error("PreconditionFailed"), {}
+                return 412, error_body("PreconditionFailed"), {}
             objects[key] = body
             return 200, b"", {"ETag": _tag(body)}
         if self.command == "DELETE":
@@ -160,14 +146,14 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             return (
                 (204, b"", {})
                 if is_there or not self.faulty.speaks_google
-                else (404, _error("NoSuchKey"), {})
+                else (404, error_body("NoSuchKey"), {})
             )
         if self.command == "POST":
             return self._delete_many(body)
         if not key:
             return self._listing(parse_qs(query))
         if key not in objects:
-            return 404, _error("NoSuchKey"), {}
+            return 404, error_body("NoSuchKey"), {}
         return self._content(objects[key])
 
     def _wants_none(self) -> bool:
@@ -185,7 +171,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         start = int(first) if first else max(0, len(data) - int(last))
         end = min(len(data), int(last) + 1) if first and last else len(data)
         if start >= len(data):
-            return 416, _error("InvalidRange"), {}
+            return 416, error_body("InvalidRange"), {}
         return 206, data[start:end], {**headers, "Content-Range": f"bytes {start}-{end - 1}/{len(data)}"}
 
     def _listing(self, query: dict[str, list[str]]) -> tuple[int, bytes, dict[str, str]]:
@@ -219,22 +205,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         rows = "".join(f"<Deleted><Key>{key}</Key></Deleted>" for key in keys)
         return 200, f"<DeleteResult>{rows}</DeleteResult>".encode(), {}
 
-    def _send(self, status: int, body: bytes, headers: dict[str, str], *, breaks_off: bool = False) -> None:
-        self.send_response(status)
-        for name, value in {"Content-Length": str(len(body)), **headers}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body[: len(body) // 2] if breaks_off else body)
-        self.close_connection = self.close_connection or breaks_off
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the standard library's
-        pass
-
 
 def _tag(data: bytes) -> str:
     return f'"{hashlib.md5(data, usedforsecurity=False).hexdigest()}"'
-
-
-def _error(code: str) -> bytes:
-    return f"<Error><Code>{code}</Code><Message>The server says {code}.</Message></Error>".encode()

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import http.client
-import http.server
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from tests.support.faulty_store import Fault
+from tests.support.local_server import LocalHandler, error_body, served_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,31 +80,17 @@ def rough_proxy(
     class Handler(_Handler):
         rough = proxy
 
-    with _Server(("127.0.0.1", 0), Handler) as server:
-        proxy.endpoint = f"http://127.0.0.1:{server.server_address[1]}"
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        try:
-            yield proxy
-        finally:
-            server.shutdown()
+    with served_by(Handler, waits=True) as proxy.endpoint:
+        yield proxy
 
 
-class _Server(http.server.ThreadingHTTPServer):
-    daemon_threads = False
-    request_queue_size = 128
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """The dead don't wait for answers."""
-
-
-class _Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # head and body are two packets: the second would wait 40 ms
+class _Handler(LocalHandler):
     timeout = _PATIENCE
     rough: RoughProxy
 
-    def _serve(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+    def serve(self) -> None:
+        """Pass a request on, or do what was chosen for it."""
+        body = self.body()
         request = Request(
             self.headers.get("User-Agent", ""),
             self.command,
@@ -116,20 +102,17 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             trouble = self.rough.choose(request) or Trouble(name="none", is_done=True, status=200)
             self.rough.seen[trouble.name] += 1
         if trouble.is_late:
-            self._hang_up()
+            self.hang_up()
         time.sleep(trouble.delay)
         answer = self._forward(body) if trouble.is_done else None
         if trouble.kills:
             self.rough.kill(request.sender)
         if trouble.kills or trouble.status is None:
-            self._hang_up()
+            self.hang_up()
         elif trouble.status != 200:
-            text = f"<Error><Code>{trouble.code}</Code><Message>The proxy says so.</Message></Error>"
-            self._send(trouble.status, {}, text.encode())
+            self.send(trouble.status, {}, error_body(trouble.code))
         elif answer:
-            self._send(*answer, is_cut=trouble.is_cut)
-
-    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _serve  # noqa: N815  the standard library's
+            self.send(*answer, is_cut=trouble.is_cut)
 
     def _forward(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
         """Ask the store the very same: what is signed has to stay as it is, its `Host` too."""
@@ -145,26 +128,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             return answer.status, headers, content
         finally:
             connection.close()
-
-    def _send(self, status: int, headers: dict[str, str], body: bytes, *, is_cut: bool = False) -> None:
-        self.send_response_only(status)
-        if self.command != "HEAD":
-            headers = {name: value for name, value in headers.items() if name.lower() != "content-length"}
-            headers["Content-Length"] = str(len(body))
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body[: len(body) // 2] if is_cut else body)
-        if is_cut:
-            self._hang_up()
-
-    def _hang_up(self) -> None:
-        self.close_connection = True
-        self.server.shutdown_request(self.request)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the standard library's
-        pass
 
 
 _OF_ONE_HOP = frozenset({"connection", "keep-alive", "transfer-encoding"})
