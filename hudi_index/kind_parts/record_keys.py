@@ -1,28 +1,82 @@
-"""Record keys: which of them a constraint speaks of, and which of several rows with one key counts."""
+"""Record keys: as parts of entry keys, which a constraint speaks of, which of several rows with one wins."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyarrow import types
 
+from hudi_index.entries.encoding import encode_array
+from hudi_index.entries.keys import join_keys, partition_part
 from hudi_index.entries.schema import KEY
 from hudi_index.entries.sorted import first_of_each
 from hudi_index.entries.words import are_surely_distinct
 from hudi_index.kind_parts.ranges import part_domain
+from hudi_index.kind_parts.values import as_array, key_parts, values_of
 from hudi_index.predicate.values.condition import Term
 from hudi_index.predicate.values.domain import Domain, Range
 from hudi_index.table.record_keys import RECORD_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from hudi_index.kind_parts.ranges import PartDomain
     from hudi_index.kind_parts.source import Source
     from hudi_index.predicate.values.condition import Constraint
 
-__all__ = ["preferred_of_each", "record_keys_of", "spelled_field"]
+__all__ = ["encode_ordering", "preferred_of_each", "record_key_parts", "record_keys_of", "spelled_field"]
+
+
+def record_key_parts(
+    record_keys: pa.Array[Any], partition_paths: pa.Array[Any] | None = None
+) -> pa.Array[Any]:
+    """What the entries of a record index are known by: their keys without the number of the file group.
+
+    Args:
+        record_keys: As Hudi spells them.
+        partition_paths: Of the same rows, if the index is partitioned.
+
+    Raises:
+        UnencodableValueError: for a record key that no entry can hold.
+        ValueError: a record key or a partition path is null.
+    """
+    for name, values in (("record key", record_keys), ("partition path", partition_paths)):
+        if values is not None and values.null_count:
+            raise ValueError(f"{values.null_count} of {len(values)} rows have no {name}")
+    parts = key_parts(record_keys, RECORD_KEY)
+    if partition_paths is None:
+        return parts
+    # Few paths for many rows.
+    paths: Any = partition_paths.dictionary_encode()
+    known = pa.array([partition_part(path) for path in paths.dictionary.to_pylist()], pa.string())
+    return join_keys([as_array(known.take(paths.indices)), parts])
+
+
+def encode_ordering(
+    batch: pa.RecordBatch, fields: Sequence[str], types_of: Mapping[str, pa.DataType] | None = None
+) -> pa.Array[Any]:
+    """The ordering values of rows as a record index holds them: their order is that of the values.
+
+    Args:
+        batch: The rows.
+        fields: Ordering fields, the first one first; without any all values are null.
+        types_of: The types that the table has them in, if rows may have others: an int and a long are one
+            number, and two texts.
+
+    Raises:
+        UnknownColumnError: the batch has no such column.
+        UnencodableValueError: for a value that no entry can hold.
+    """
+    if not fields:
+        return pa.nulls(batch.num_rows, pa.string())
+    parts: list[pa.Array[Any] | str] = []
+    for name in fields:
+        values: Any = values_of(batch, name)
+        if types_of and values.type != types_of[name]:
+            values = values.cast(types_of[name])
+        parts.append(encode_array(values, name))
+    return join_keys(parts)
 
 
 def spelled_field(field: Source | None) -> Source | None:

@@ -24,13 +24,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from hudi_index.entries.encoding import encode_array
 from hudi_index.entries.keys import SEPARATOR, join_keys, partition_part
 from hudi_index.entries.schema import KEY, PAYLOADS
 from hudi_index.kind_parts.numbers import NumberedQuestion
 from hudi_index.kind_parts.protocol import IndexKind
-from hudi_index.kind_parts.record_keys import preferred_of_each, record_keys_of, spelled_field
-from hudi_index.kind_parts.values import entry_table, key_parts, values_of
+from hudi_index.kind_parts.record_keys import (
+    encode_ordering,
+    preferred_of_each,
+    record_keys_of,
+    spelled_field,
+)
+from hudi_index.kind_parts.values import entry_table, key_parts
 from hudi_index.kind_specs import built_in
 from hudi_index.table.record_keys import RECORD_KEY
 
@@ -121,11 +125,7 @@ class RecordIndexBuilder:
         parts: list[pa.Array[Any] | str] = [record_keys, self._kind.owner_of(self._context)]
         if self._kind.is_partitioned:
             parts.insert(0, partition_part(self._context.group.partition_path))
-        ordering: pa.Array[Any] = pa.nulls(len(record_keys), pa.string())
-        if self._kind.ordering_fields:
-            ordering = join_keys(
-                [encode_array(values_of(batch, name), name) for name in self._kind.ordering_fields]
-            )
+        ordering = encode_ordering(batch, self._kind.ordering_fields)
         instants: pa.Array[Any] = pa.nulls(len(record_keys), pa.string())
         if _COMMIT_TIME in batch.schema.names:
             instants = batch.column(_COMMIT_TIME).cast(pa.string())

@@ -126,7 +126,7 @@ class BaseFile:
     """An open base file: its footer, read and checked once."""
 
     storage: Storage
-    path: str
+    stat: WriteStat
     metadata: Any
     """pyarrow's FileMetaData, which has no useful type."""
     lows: tuple[str, ...]
@@ -146,7 +146,7 @@ class BaseFile:
                 raise EntryCorruptError(path=uri, reason="size or footer is not what was committed")
             metadata = pq.read_metadata(pa.BufferReader(footer))
             whole = tail if len(tail) == size else None
-            return cls(storage, stat.path, metadata, *_bounds(metadata), whole)
+            return cls(storage, stat, metadata, *_bounds(metadata), whole)
         except FileNotFoundError:
             raise MissingFileError(path=uri) from None
         except NOT_DAMAGE:
@@ -168,6 +168,11 @@ class BaseFile:
                 checksum = zlib.crc32(shard_slice, checksum)
         if checksum != stat.content:
             raise EntryCorruptError(path=storage.uri_of(stat.path), reason="is not what was committed")
+
+    @property
+    def path(self) -> str:
+        """Where it is, below its storage."""
+        return self.stat.path
 
     @property
     def held_bytes(self) -> int:
@@ -193,6 +198,26 @@ class BaseFile:
 
     def read_row_group(self, group: int, columns: Sequence[str]) -> pa.Table:
         """The rows of one row group."""
+        found = self._read(group, columns)
+        for name in columns:
+            if name not in found.column_names:
+                field = ENTRY_SCHEMA.field(name)
+                found = found.append_column(field, pa.nulls(found.num_rows, field.type))
+        return found.select(list(columns))
+
+    def read_field(self, group: int, payload: str, name: str) -> pa.Array[Any]:
+        """One field of a payload in the rows of one row group; nothing else of the payload is decoded."""
+        found: Any = self._read(group, [f"{payload}.{name}"])
+        if payload not in found.column_names:
+            missing: pa.Array[Any] = pa.nulls(
+                found.num_rows, ENTRY_SCHEMA.field(payload).type.field(name).type
+            )
+            return missing
+        values: pa.Array[Any] = found.column(payload).combine_chunks().flatten()[0]
+        return values
+
+    def _read(self, group: int, columns: Sequence[str]) -> pa.Table:
+        """Those of some columns that the file has."""
         try:
             with self._open() as source:
                 # Far away, what lies side by side comes in one request.
@@ -200,7 +225,7 @@ class BaseFile:
                 file = pq.ParquetFile(
                     source, metadata=self.metadata, page_checksum_verification=True, pre_buffer=is_far
                 )
-                found = file.read_row_group(group, columns=list(columns), use_threads=False)
+                return file.read_row_group(group, columns=list(columns), use_threads=False)
         except FileNotFoundError:
             raise MissingFileError(path=self.storage.uri_of(self.path)) from None
         except NOT_DAMAGE:
@@ -208,11 +233,6 @@ class BaseFile:
         except (pa.ArrowException, OSError) as error:
             reason = f"row group {group} can't be read ({error})"
             raise EntryCorruptError(path=self.storage.uri_of(self.path), reason=reason) from error
-        for name in columns:
-            if name not in found.column_names:
-                field = ENTRY_SCHEMA.field(name)
-                found = found.append_column(field, pa.nulls(found.num_rows, field.type))
-        return found.select(list(columns))
 
     def _open(self) -> pa.NativeFile:
         return self.storage.open_input(self.path) if self.whole is None else pa.BufferReader(self.whole)

@@ -13,17 +13,17 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_index.entries.keys import shard_of
 from hudi_index.entries.ranges import KeyRange, merge_ranges
 from hudi_index.entries.schema import DELETED, ENTRY_SCHEMA, KEY, PAYLOADS
-from hudi_index.entries.sorted import first_of_each
+from hudi_index.entries.sorted import newest_of_each
 from hudi_index.metadata_table.base_file import BaseFile
 from hudi_index.metadata_table.log_file import load_log_file
 from hudi_index.side_by_side import each_of
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from hudi_index.metadata_table.view import ShardSlice, View
     from hudi_index.storage import Storage
 
-__all__ = ["Reader", "ReaderCache", "compact_entries", "merge_slice"]
+__all__ = ["CachedFiles", "Reader", "ReaderCache", "compact_entries", "merge_slice", "shared_cache"]
 
 T = TypeVar("T")
 
@@ -70,12 +70,73 @@ class ReaderCache:
         return value
 
 
+_SHARED = ReaderCache()
+
+
+def shared_cache() -> ReaderCache:
+    """The cache of this process: a long-lived worker finds there what it read for earlier tasks."""
+    return _SHARED
+
+
+class CachedFiles:
+    """Base and log files of a table, read through a cache, which may be that of other tables too."""
+
+    def __init__(self, storage: Storage, cache: ReaderCache | None = None) -> None:
+        self.storage, self.cache = storage, cache or ReaderCache()
+
+    def identity(self, stat: WriteStat) -> tuple[object, ...]:
+        """What no other content is known by: a table may be made anew in the same place."""
+        return (self.storage.uri, stat.path, stat.size, stat.checksum, stat.content)
+
+    def read_ahead(self, slices: Iterable[ShardSlice]) -> None:
+        """Bring the logs and footers of slices, where each costs a request, all at once."""
+        if not self.storage.is_local:
+            stats = [stat for shard_slice in slices for stat in shard_slice.files]
+            each_of(lambda stat: self.log(stat) if stat.is_log else self.base(stat), stats, is_local=False)
+
+    def base(self, stat: WriteStat) -> BaseFile:
+        """A base file, opened."""
+        found = self.cache.fetch(
+            self.identity(stat),
+            lambda: BaseFile.open(self.storage, stat),
+            lambda file: file.held_bytes,
+        )
+        # Somebody else may have opened it, with credentials that no longer hold.
+        return found if found.storage is self.storage else replace(found, storage=self.storage)
+
+    def log(self, stat: WriteStat) -> pa.Table:
+        """The changes of a log file."""
+        found: pa.Table = self.cache.fetch(
+            self.identity(stat), lambda: load_log_file(self.storage, stat), _bytes_of
+        )
+        return found
+
+    def row_group(self, base: BaseFile, group: int, names: Sequence[str]) -> tuple[pa.Table, bool]:
+        """Columns of a row group, and whether they were not here yet."""
+        return self._of_base(base, (group, tuple(names)), lambda: base.read_row_group(group, names))
+
+    def field(self, base: BaseFile, group: int, payload: str, name: str) -> tuple[pa.Array[Any], bool]:
+        """One field of a payload in a row group, and whether it was not here yet."""
+        return self._of_base(base, (group, payload, name), lambda: base.read_field(group, payload, name))
+
+    def _of_base(self, base: BaseFile, key: tuple[object, ...], load: Callable[[], T]) -> tuple[T, bool]:
+        is_read = False
+
+        def read() -> T:
+            nonlocal is_read
+            is_read = True
+            return load()
+
+        found = self.cache.fetch((*self.identity(base.stat), *key), read, _bytes_of)
+        return found, is_read
+
+
 class Reader:
     """Reads the entries of one view."""
 
     def __init__(self, storage: Storage, view: View, cache: ReaderCache | None = None) -> None:
         self.view, self.storage = view, storage
-        self._cache = cache or ReaderCache()
+        self._files = CachedFiles(storage, cache)
 
     def lookup(
         self,
@@ -136,7 +197,9 @@ class Reader:
         self, slices: list[ShardSlice], ranges: list[list[KeyRange]], columns: Sequence[str] | None
     ) -> pa.Table:
         names = _with_key(columns)
-        self._read_ahead(shard_slice for shard_slice, wanted in zip(slices, ranges, strict=True) if wanted)
+        self._files.read_ahead(
+            shard_slice for shard_slice, wanted in zip(slices, ranges, strict=True) if wanted
+        )
         found = [
             self._read_slice(shard_slice, wanted, names)
             for shard_slice, wanted in zip(slices, ranges, strict=True)
@@ -144,42 +207,22 @@ class Reader:
         ]
         return pa.concat_tables(found) if found else _schema_of(names).empty_table()
 
-    def _read_ahead(self, slices: Iterable[ShardSlice]) -> None:
-        """Bring the logs and footers of slices, where each costs a request, all at once."""
-        if not self.storage.is_local:
-            stats = [stat for shard_slice in slices for stat in shard_slice.files]
-            each_of(lambda stat: self._log(stat) if stat.is_log else self._base(stat), stats, is_local=False)
-
     def _read_slice(self, shard_slice: ShardSlice, wanted: list[KeyRange], names: list[str]) -> pa.Table:
-        logs = [_rows_in(self._log(stat), wanted) for stat in shard_slice.logs]
+        logs = [_rows_in(self._files.log(stat), wanted) for stat in shard_slice.logs]
         changes = _newest(logs)
         if shard_slice.base is None:
             return _live(changes, names)
-        base = self._base(shard_slice.base)
+        base = self._files.base(shard_slice.base)
         groups = sorted({group for one in wanted for group in base.row_groups_of(one.low, one.high)})
         rows = [_rows_in(each, wanted) for each in self._row_groups(base, groups, names)]
         return _overlay(_join(rows, names), changes, names)
 
-    def _base(self, stat: WriteStat) -> BaseFile:
-        return self._cache.fetch(
-            stat.path,
-            lambda: BaseFile.open(self.storage, stat),
-            lambda file: file.held_bytes,
-        )
-
-    def _log(self, stat: WriteStat) -> pa.Table:
-        return self._cache.fetch(stat.path, lambda: load_log_file(self.storage, stat), _bytes_of)
-
     def _row_groups(self, base: BaseFile, groups: list[int], names: list[str]) -> list[pa.Table]:
         if len(groups) < _MANY_ROW_GROUPS:
-            return [self._row_group(base, group, names) for group in groups]
+            return [self._files.row_group(base, group, names)[0] for group in groups]
         # Statistics of a large table, or what `files` notes of it: decoding takes longer than all else.
         with ThreadPoolExecutor(pa.cpu_count()) as pool:
-            return list(pool.map(lambda group: self._row_group(base, group, names), groups))
-
-    def _row_group(self, base: BaseFile, group: int, names: list[str]) -> pa.Table:
-        key = (base.path, group, tuple(names))
-        return self._cache.fetch(key, lambda: base.read_row_group(group, names), _bytes_of)
+            return list(pool.map(lambda group: self._files.row_group(base, group, names)[0], groups))
 
 
 def merge_slice(
@@ -230,8 +273,8 @@ def _schema_of(names: Sequence[str]) -> pa.Schema:
     return pa.schema([ENTRY_SCHEMA.field(name) for name in names])
 
 
-def _bytes_of(table: pa.Table) -> int:
-    return int(table.nbytes)
+def _bytes_of(values: Any) -> int:
+    return int(values.nbytes)
 
 
 class _Probe:
@@ -278,17 +321,7 @@ def _join(tables: list[pa.Table], names: Sequence[str]) -> pa.Table:
 
 def _newest(logs: list[pa.Table]) -> pa.Table:
     """The newest row of each key of logs that come oldest first, sorted by key."""
-    logs = [log for log in logs if log.num_rows]
-    if not logs:
-        return ENTRY_SCHEMA.empty_table()
-    if len(logs) == 1:
-        return logs[0]
-    joined = pa.concat_tables(logs)
-    age = np.repeat(np.arange(len(logs), 0, -1), [log.num_rows for log in logs])
-    order = pc.sort_indices(
-        pa.table({KEY: joined.column(KEY), "age": age}), [(KEY, "ascending"), ("age", "ascending")]
-    )
-    return first_of_each(joined.take(order))
+    return newest_of_each(logs) if logs else ENTRY_SCHEMA.empty_table()
 
 
 def _live(changes: pa.Table, names: Sequence[str]) -> pa.Table:

@@ -147,6 +147,11 @@ class View:
             )
         )
 
+    def only(self, partition: str) -> View:
+        """What reading one partition takes, to be sent to who reads nothing else."""
+        slices = self.partitions.get(partition, {})
+        return View(self.commits[-1:], {partition: dict(slices)} if slices else {})
+
     def slices(self, partition: str) -> list[ShardSlice]:
         """The written shards of a partition, in order; none if there is no such partition."""
         return [shard_slice for _, shard_slice in sorted(self.partitions.get(partition, {}).items())]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 from hudi_index.entries.keys import lookup_part
+from hudi_index.kind_parts.record_keys import encode_ordering, record_key_parts
 from hudi_index.kinds import IndexKind, describe, kind_of
 from hudi_index.kinds.record_index import RecordIndex
 from hudi_index.predicate.values.condition import Condition, Constraint, Term
@@ -73,6 +74,39 @@ def kept(
     assert question is not None
     refuted = question.refute(read_from(kind, entries_of(kind, "number", table), question)).tolist()
     return {place for place, is_refuted in enumerate(refuted) if not is_refuted}
+
+
+@pytest.mark.parametrize("is_partitioned", [False, True])
+def test_parts_of_rows_are_what_the_keys_of_their_entries_begin_with(is_partitioned: bool) -> None:
+    kind = partitioned() if is_partitioned else PLAIN
+    for place in range(3):
+        file_slice = slice_of(place, [Row(key, number) for number, key in enumerate(RECORD_KEYS)])
+        entries = entries_of(kind, "number", [file_slice])
+        record_keys = pa.array(RECORD_KEYS)
+        path = file_slice.context.group.partition_path
+        parts = record_key_parts(record_keys, pa.array([path] * len(record_keys)) if is_partitioned else None)
+        assert {lookup_part(str(key), 1) for key in entries.column("key").to_pylist()} == set(
+            parts.to_pylist()
+        )
+
+
+def test_parts_of_rows_without_record_key_or_partition_path_are_refused() -> None:
+    with pytest.raises(ValueError, match="1 of 2 rows have no record key"):
+        record_key_parts(pa.array(["a", None]))
+    with pytest.raises(ValueError, match="1 of 1 rows have no partition path"):
+        record_key_parts(pa.array(["a"]), pa.array([None], pa.string()))
+
+
+def test_parts_in_the_partition_of_an_unpartitioned_table_and_in_one_named_like_it() -> None:
+    parts = record_key_parts(pa.array(["a", "a", "$"]), pa.array(["", ".", "x$"]))
+    assert parts.to_pylist() == [".$a", "%2E$a", "x%24$%24"]
+
+
+def test_ordering_values_are_encoded_in_their_order() -> None:
+    batch = pa.record_batch({"a": [2, 10, -1, 2], "b": ["x", "a", "z", "y"]})
+    encoded = encode_ordering(batch, ["a", "b"]).to_pylist()
+    assert sorted(range(4), key=lambda row: encoded[row] or "") == [2, 0, 3, 1]
+    assert encode_ordering(batch, []).null_count == 4
 
 
 def test_keys_end_with_the_number_of_the_file_group() -> None:
