@@ -106,7 +106,7 @@ The XCom of each task is its job's report; *validate* has a link to one for peop
             fresh = HudiIndexFreshSensor(task_id="fresh", table=table, timeout=60)
             compact = HudiCompactIndexesOperator(task_id="compact", table=table, force=True)
             validate = HudiValidateIndexesOperator(
-                task_id="validate", table=table, where=QUERIES, queries=12, seed=1
+                task_id="validate", table=table, where=QUERIES, queries=4, seed=1
             )
             drop = HudiDropIndexOperator(task_id="drop", table=table, index="fares")
             made >> create >> changed >> maintain >> fresh >> compact >> validate >> drop

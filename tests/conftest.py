@@ -34,11 +34,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 _LONG_FIRST = ("dags", "spark", "provider", "parity", "validation", "lifecycle")
 
 # For every Java that a test starts, in this process and in others: compile soon rather than well, one
-# collector thread, no collections while classes are loaded, and no helper process for each of the many
-# `chmod` that Hadoop runs.
+# collector thread, no collections while classes are loaded, no check of the bytecode of classes that were
+# checked often enough, and no helper process for each of the many `chmod` that Hadoop runs.
 os.environ.setdefault(
     "JDK_JAVA_OPTIONS",
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=400m"
+    " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
     " -Djdk.lang.Process.launchMechanism=VFORK",
 )
 
@@ -73,11 +74,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The only Spark session of this process."""
     from hudi_index.spark.runtime.session import SHORT_RUN, local_session
+    from tests.support.class_archive import use_class_archive
 
     warehouse = tmp_path_factory.mktemp("warehouse")
     # Two workers that fetch the Hudi bundle at the same time would break each other's copy.
     with (tmp_path_factory.getbasetemp().parent / "spark.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        use_class_archive()
         session = local_session(
             "hudi-index-tests",
             settings={

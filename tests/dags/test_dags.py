@@ -14,12 +14,15 @@ from hudi_index import IndexedTable
 from tests.parity.tables import COW, HudiTable, hostile_rows
 from tests.support.airflow import WITH_AIRFLOW, dags_of, run_dag
 from tests.support.airflow_home import ROOT, SETTINGS
+from tests.support.shared_java import another_java, shared_java
 from tests.support.tables import T2, fabricated, write
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+__all__ = ["another_java", "shared_java"]
 
 pytestmark = [pytest.mark.spark, *WITH_AIRFLOW]
 
@@ -88,6 +91,7 @@ print(time.process_time() - began)
     assert float(done.stdout.split()[-1]) < 2
 
 
+@pytest.mark.usefixtures("shared_java")
 def test_quickstart(dags: dict[str, Any], tmp_path: Path) -> None:
     folder = tmp_path / "quickstart"
     run = run_dag(dags["hudi_index_quickstart"], folder=str(folder))
@@ -141,6 +145,7 @@ def test_compaction_of_many_tables(dags: dict[str, Any], tmp_path: Path) -> None
     assert run.xcom("compact", map_index=0)["commit"]
 
 
+@pytest.mark.usefixtures("shared_java")
 def test_validation_fails_on_a_wrong_index_takes_it_out_and_rebuilds_it(
     dags: dict[str, Any], spark: SparkSession, tmp_path: Path
 ) -> None:

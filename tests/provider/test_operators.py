@@ -27,6 +27,7 @@ from tests.parity.tables import COW, HudiTable, hostile_rows
 from tests.spark.test_jobs import cluster
 from tests.support.airflow import WITH_AIRFLOW, dags_of, run_dag
 from tests.support.airflow_home import ROOT
+from tests.support.shared_java import another_java, shared_java
 from tests.support.tables import fabricated
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["cluster"]
+__all__ = ["another_java", "cluster", "shared_java"]
 
 pytestmark = WITH_AIRFLOW
 
@@ -126,6 +127,7 @@ def test_spark_submit_without_a_connection_fails_at_once(dags: dict[str, Any], t
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("shared_java")
 def test_hudis_own_indexes(dags: dict[str, Any], spark: SparkSession, tmp_path: Path) -> None:
     """Each verb on an index that Hudi keeps itself, the job scripts with `--backend native` included."""
     hudi = HudiTable(
