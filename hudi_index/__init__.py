@@ -5,7 +5,9 @@ Each part may import what stands below it, never what stands above or beside it:
     cli                          the command `hudi-index`
     spark                        sessions, building, reading and validating on Spark: alone with pyspark
     engine                       IndexedTable, the facade of all below
-    validation                   proof that the indexes are right, by content and by queries
+    validation | queries         proof that the indexes are right, by content and by queries | what one asks
+    dataset                      a table for engines that bring filters of Arrow's
+    aggregates                   numbers and extremes of rows, from indexes where they can tell
     scan                         rows of a plan as Arrow batches
     lifecycle | planner          create, maintain, compact, repair, drop | which file groups a query reads
     kinds | metadata_table       what an index knows about a file group | where its entries are stored

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from hudi_index import lifecycle
@@ -20,27 +19,21 @@ from hudi_index.catalog import (
     parse_statement,
 )
 from hudi_index.errors import UserError, WrongTypeError
-from hudi_index.gate import check_condition
-from hudi_index.lifecycle import Kept, LocalExecutor
-from hudi_index.planner import files_to_query, plan
-from hudi_index.scan import scan
+from hudi_index.lifecycle import LocalExecutor
+from hudi_index.planner import files_to_query
+from hudi_index.queries import Queries
 from hudi_index.storage import Storage
 from hudi_index.table import TableConfig, Timeline
 from hudi_index.validation import InProcess, Request, validate
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
     from os import PathLike
-
-    import pyarrow as pa
 
     from hudi_index.catalog import IndexDefinition, Statement
     from hudi_index.jobs import JobReport
     from hudi_index.lifecycle import Executor, RepairReport, TableStatus
-    from hudi_index.planner import ScanPlan
     from hudi_index.predicate import ColumnDomain
-    from hudi_index.scan import ScanReport
-    from hudi_index.table import Snapshot
     from hudi_index.validation import Checks, ValidationReport
 
 __all__ = ["IndexedTable", "Session"]
@@ -65,31 +58,18 @@ class Session(Protocol):
 
 
 @dataclass(frozen=True)
-class IndexedTable:
+class IndexedTable(Queries):
     """A Hudi table and its indexes.
 
     Verbs that build take the Spark session they run on; without one they run in this process, which is for
     small tables.
     """
 
-    storage: Storage
-    _config: TableConfig | None = field(default=None, repr=False, compare=False)
-
     @classmethod
     def open(cls, location: str | PathLike[str], options: Mapping[str, str] | None = None) -> IndexedTable:
         """The table at a path or URI. Raises NoSuchTableError."""
         storage = Storage.open(location, options)
         return cls(storage, TableConfig.load(storage))
-
-    @cached_property
-    def _kept(self) -> Kept:
-        # One for all verbs: what it read of files that never change serves the next one too.
-        return Kept.of(self.storage, self._config)
-
-    @cached_property
-    def _seen(self) -> dict[str, Snapshot]:
-        """The table as the last plan saw it, by the instant that was asked for if it was not the latest."""
-        return {}
 
     def indexes(self) -> tuple[IndexDefinition, ...]:
         """The indexes with their state."""
@@ -103,83 +83,12 @@ class IndexedTable:
         """How the indexes are, and how far behind the table."""
         return lifecycle.status(self.storage, kept=self._kept)
 
-    def plan(
-        self,
-        predicate: str,
-        *,
-        as_of: str | None = None,
-        time_zone: str = "UTC",
-        only: Collection[str] | None = None,
-    ) -> ScanPlan:
-        """The file slices that a query with this predicate has to read, without a JVM.
-
-        `only` names the indexes to ask, also where asking them would not pay. Raises NoSuchIndexError.
-        """
-        check_condition(check_text("predicate", predicate, "one predicate, as a text"))
-        found = plan(
-            self._kept.metadata_table,
-            self.storage,
-            predicate,
-            as_of=as_of if as_of is None else check_text("as_of", as_of, "an instant, as a text"),
-            time_zone=check_time_zone("time_zone", time_zone),
-            known=self._kept.snapshot if as_of is None else self._seen.get(as_of),
-            expected=self._config,
-            catalog=self._kept.catalog,
-            only=only if only is None else check_list_of_texts("only", only),
-        )
-        # One only: a snapshot of a large table is large. Each plan looks whether the table is still that.
-        self._seen.clear()
-        self._kept.snapshot = found.snapshot if as_of is None else None
-        if as_of is not None:
-            self._seen[as_of] = found.snapshot
-        return found
-
     def files_to_query(
         self, columns: Sequence[str], column_domain: ColumnDomain, *, as_of: str | None = None
     ) -> list[str]:
         """RFC-58, for engines that bring domains: the files whose `columns` may all be in their domains."""
         kept = self._kept.metadata_table
         return files_to_query(kept, self.storage, columns, column_domain, as_of=as_of)
-
-    def scan(
-        self,
-        predicate: str = "true",
-        columns: Sequence[str] | None = None,
-        *,
-        limit: int | None = None,
-        as_of: str | None = None,
-        time_zone: str = "UTC",
-        unfiltered: bool = False,
-        threads: int = 1,
-        report: ScanReport | None = None,
-    ) -> pa.RecordBatchReader:
-        """The rows for which the predicate is true, exactly as Spark would say, without a JVM.
-
-        Args:
-            predicate: Spark SQL.
-            columns: Names, nested ones as `a.b`. `*` stands for all columns with Hudi's own in front, None
-                for all but Hudi's own.
-            limit: Stop after so many rows.
-            as_of: The instant to read at, the latest if None.
-            time_zone: The session's, for timestamps in the predicate.
-            unfiltered: Give all rows of what the plan reads, a superset of those that match, for an engine
-                that filters itself.
-            threads: Slices to read at a time; the order of the rows is the same for any number.
-            report: Counts what is read.
-
-        Raises:
-            UnsupportedPredicateError: a part of the predicate can't be evaluated exactly as Spark would.
-            UnsupportedTableError: a slice to read can only be merged by Spark.
-            SliceGoneError: from the reader, if Hudi cleaned a file that was still to be read.
-        """
-        return scan(
-            self.plan(predicate, as_of=as_of, time_zone=time_zone),
-            columns=columns,
-            limit=limit,
-            unfiltered=unfiltered,
-            threads=threads,
-            report=report,
-        )
 
     def sql(self, statement: str, *, spark: Session | None = None) -> JobReport | tuple[IndexDefinition, ...]:
         """Carry out a statement about indexes; SHOW INDEXES returns the definitions, all others a report."""

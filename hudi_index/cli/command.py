@@ -3,7 +3,7 @@
     hudi-index create --table PATH "CREATE INDEX …" ["CREATE INDEX …" …]
     hudi-index sql --table PATH "any statement about indexes"
     hudi-index maintain | compact | validate | repair | show | status | drop --table PATH …
-    hudi-index explain | scan --table PATH "predicate"
+    hudi-index explain | scan | count | files --table PATH "predicate"
     hudi-index native create | show | drop | compact | status | validate --table PATH …     Hudi's own indexes
 
 `--json` prints what a machine reads. Exit codes: 0 fine, 1 our fault, 2 bad request, 3 validation failed or
@@ -22,6 +22,8 @@ import sys
 import traceback
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
+from hudi_index.cli.files import FORMATS as FILE_FORMATS
+from hudi_index.cli.files import FileList
 from hudi_index.cli.output import FORMATS, plain_row, write_rows
 from hudi_index.engine import IndexedTable
 from hudi_index.errors import UserError
@@ -164,6 +166,15 @@ def _parser() -> argparse.ArgumentParser:
     scan.add_argument("--format", choices=FORMATS, default="table", help="json is one object per line")
     scan.add_argument("--output", metavar="FILE", help="write there instead of printing")
     scan.add_argument("--threads", type=int, default=1, help="file groups to read at a time")
+    count = verb("count", "how many rows a predicate is true for, from indexes where they can tell", _count)
+    count.add_argument("predicate", nargs="?", default="true", help="Spark SQL; all rows if there is none")
+    count.add_argument("--threads", type=int, default=1, help="file groups to read at a time")
+    files = verb("files", "the files that a predicate leaves, for engines that take a list", _files)
+    files.add_argument("predicate", nargs="?", default="true", help="Spark SQL; all files if there is none")
+    files.add_argument("--format", choices=FILE_FORMATS, default="paths", help="symlink is Hive's manifest")
+    for each in (count, files):
+        each.add_argument("--as-of", help="the instant to read at")
+        each.add_argument("--time-zone", default="UTC", help="the session's, for timestamps")
     check = verb("validate", "prove the indexes right, or find the faulty ones", _validate)
     add_validation_arguments(check)
     check.add_argument("--report", help="file or URI that the report is written to as JSON")
@@ -278,6 +289,25 @@ def _scan(table: IndexedTable, asked: argparse.Namespace) -> object:
         print(report, file=sys.stderr)
         return None
     return report
+
+
+def _count(table: IndexedTable, asked: argparse.Namespace) -> object:
+    """The number is the answer, what was read goes to standard error."""
+    report = ScanReport()
+    rows = table.count(
+        asked.predicate, as_of=asked.as_of, time_zone=asked.time_zone, threads=asked.threads, report=report
+    )
+    if asked.json:
+        return {"rows": rows, "report": report.as_dict()}
+    print(f"rows of {report.file_groups_read} of {report.file_groups} file groups were read", file=sys.stderr)
+    return rows
+
+
+def _files(table: IndexedTable, asked: argparse.Namespace) -> object:
+    found = FileList(table.plan(asked.predicate, as_of=asked.as_of, time_zone=asked.time_zone), asked.format)
+    if asked.format == "json":
+        asked.json = True
+    return found
 
 
 def _drop(table: IndexedTable, asked: argparse.Namespace) -> object:

@@ -27,7 +27,7 @@ from hudi_index.predicate.calendar import STORED
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hudi_index.coverage.covered import Mask
+    from hudi_index.coverage.covered import Covered, Mask
     from hudi_index.kind_parts.protocol import TogetherAnswering
     from hudi_index.kind_specs import Tier
     from hudi_index.planner.usable import UsableIndex, UsableIndexes
@@ -60,6 +60,11 @@ class Lookups:
     def covered(self) -> int:
         """How many file groups the indexes describe."""
         return len(self._covered)
+
+    @property
+    def coverage(self) -> Covered:
+        """Those file groups."""
+        return self._covered
 
     def evidence(self, part: AllOf | Constraint) -> tuple[Mask, dict[int, BitMap]]:
         """The file groups proven to hold no row for a part of the predicate, and the rows that may match."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -50,27 +50,42 @@ from hudi_index.table import Snapshot, UnreadablePartitionValueError
 from hudi_index.table.types import sql_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from pyroaring import BitMap
 
     from hudi_index.coverage.covered import Mask
     from hudi_index.metadata_table import MetadataTable
-    from hudi_index.predicate import Calendar, Filters, Leaf, Schema, Tree
+    from hudi_index.predicate import BoundTerm, Calendar, Leaf, Schema, Tree
     from hudi_index.predicate.expression import Expression
     from hudi_index.storage import Storage
     from hudi_index.table import TableConfig
 
-__all__ = ["Answer", "ScanPlan", "files_to_query", "plan"]
+__all__ = ["Answer", "Conditions", "ScanPlan", "files_to_query", "plan"]
 
 Rows = dict[int, "BitMap"]
 """By place of a file group the rows that may match; all may in a file group that is not here."""
 
 
+class Conditions(Protocol):
+    """What a query asks that is no text: Catalyst's filters, or Arrow's."""
+
+    @property
+    def text(self) -> str:
+        """For people."""
+
+    @property
+    def session(self) -> Session:
+        """What gives it its meaning."""
+
+    def bound(self, schema: Schema, expressions: Mapping[str, BoundTerm], /) -> Expression:
+        """What it asks of a table's rows, and of indexed expressions by the keys of their trees."""
+
+
 def plan(
     metadata_table: MetadataTable,
     storage: Storage,
-    predicate: str | Filters,
+    predicate: str | Conditions,
     *,
     as_of: str | None = None,
     time_zone: str = "UTC",
@@ -192,6 +207,7 @@ def _plan_tree(text: str, tree: Tree, snapshot: Snapshot, lookups: Lookups) -> S
         slices,
         positions,
         lookups.covered,
+        lookups.coverage,
         lookups.answers,
         unknown=list(planner.unknown_parts(tree)),
         rows=matching,

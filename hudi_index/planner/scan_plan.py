@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from hudi_index.coverage.covered import Covered
 from hudi_index.predicate import tree_of
 from hudi_index.predicate.expression import TRUE
 from hudi_index.predicate.values.condition import HasElement, TextPattern
@@ -60,6 +61,8 @@ class ScanPlan:
     """Where those stand among the snapshot's slices."""
     covered: int
     """File groups that the indexes describe as they are."""
+    coverage: Covered = field(default_factory=lambda: Covered.none(0), repr=False, compare=False)
+    """Those file groups, with the number of rows of each."""
     answers: list[Answer] = field(default_factory=list)
     unusable: dict[str, str] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)

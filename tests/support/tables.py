@@ -37,11 +37,18 @@ META_COLUMNS = (
     "_hoodie_file_name",
 )
 T1, T2, T3 = (f"2024010{day}000000000" for day in range(1, 4))
-_AVRO_TYPES = {
+_AVRO_TYPES: dict[pa.DataType, Any] = {
     pa.string(): "string",
+    pa.binary(): "bytes",
     pa.int32(): "int",
+    pa.int64(): "long",
+    pa.float32(): "float",
     pa.float64(): "double",
     pa.bool_(): "boolean",
+    pa.date32(): {"type": "int", "logicalType": "date"},
+    pa.timestamp("us", "UTC"): {"type": "long", "logicalType": "timestamp-micros"},
+    pa.timestamp("us"): {"type": "long", "logicalType": "local-timestamp-micros"},
+    pa.decimal128(10, 2): {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2},
 }
 
 _COMMIT = {
