@@ -4,7 +4,8 @@
 
 Three rows in three file groups match. Tables are made once under .bench/ and kept. `--hudi` lets Hudi build
 its record and secondary index on a copy, which takes minutes. The table of `--many` file groups is one base
-file under many names: only its planning is measured. Times are the best of a few warm runs.
+file under many names: only its planning is measured. Times are the best of a few warm runs. Sessions are
+compared as plain `spark.sql` over a catalog table, enabled and not, in turns; planning times are medians.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import statistics
 import time
 import uuid
 from typing import TYPE_CHECKING, Any
@@ -19,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from tables import COW, FOLDER, LOCK_PROVIDER, bulk_insert
 
 from hudi_index import IndexedTable
-from hudi_index.spark import last_plans, read_indexed
+from hudi_index.spark import disable, enable, last_plans, read_indexed
 from hudi_index.spark.runtime.session import local_session
 
 if TYPE_CHECKING:
@@ -142,6 +144,119 @@ def measure_hudi(spark: SparkSession, path: Path, runs: int) -> float:
     return seconds
 
 
+def measure_session(spark: SparkSession, rows: int, groups: int, runs: int, *, with_hudi: bool) -> None:
+    """Plain SQL in a session that is enabled, and in one that is not."""
+    path = FOLDER / f"queries-{rows}-{groups}"
+    spark.sql(f"CREATE TABLE bench_session USING hudi LOCATION '{path}'")
+    query = f"SELECT * FROM bench_session WHERE {WHERE}"
+    try:
+        plain, wanted = best(lambda: spark.sql(query).collect(), runs)
+        enable(spark)
+        ours, found = best(lambda: spark.sql(query).collect(), runs)
+    finally:
+        disable(spark)
+        spark.sql("DROP TABLE bench_session")
+    assert len(found) == len(wanted) == 3
+    print("\nplain spark.sql over a catalog table")
+    row("session not enabled", plain)
+    row("enabled", ours, plain, "goal: 10 x")
+    if with_hudi:
+        native = measure_hudi(spark, path, runs)
+        row("Hudi through its own secondary index", native)
+        row("enabled, against that", ours, native, "goal: 5 x")
+
+
+def linked_copy(path: Path, name: str) -> Path:
+    """A table of its own over the same data files, which nobody writes to."""
+    made = path.with_name(f"{path.name}-{name}")
+    shutil.rmtree(made, ignore_errors=True)
+    # What is not a data file may be replaced in place.
+    shutil.copytree(
+        path,
+        made,
+        copy_function=lambda one, two: (os.link if one.endswith(".parquet") else shutil.copy2)(one, two),
+    )
+    return made
+
+
+def measure_delete(spark: SparkSession, rows: int, groups: int, runs: int) -> None:
+    """DELETE of the three rows, on a fresh copy each time."""
+    path = FOLDER / f"queries-{rows}-{groups}"
+    seconds: dict[bool, list[float]] = {False: [], True: []}
+    # The first of each warms up.
+    for turn in range(2 * runs + 2):
+        copied, is_enabled = linked_copy(path, "delete"), turn % 2 == 1
+        spark.sql(f"CREATE TABLE bench_delete USING hudi LOCATION '{copied}'")
+        if is_enabled:
+            enable(spark)
+        started = time.perf_counter()
+        spark.sql(f"DELETE FROM bench_delete WHERE {WHERE}")
+        seconds[is_enabled].append(time.perf_counter() - started)
+        disable(spark)
+        left = spark.sql(f"SELECT count(*) FROM bench_delete WHERE {WHERE}").collect()[0][0]
+        assert left == 0
+        spark.sql("DROP TABLE bench_delete")
+        shutil.rmtree(copied)
+    plain, ours = (min(seconds[each][1:]) for each in (False, True))
+    print(f"\nDELETE of 3 rows in 3 of {groups:,} file groups")
+    row("session not enabled", plain)
+    row("enabled", ours, plain, "goal: 2 x")
+
+
+def measure_others(spark: SparkSession, blocks: int, each: int = 10) -> None:
+    """What planning costs where there is nothing to prune: no Hudi table, or one without indexes."""
+    parquet, unindexed = FOLDER / "queries-parquet", FOLDER / "queries-unindexed"
+    if not parquet.exists():
+        spark.range(1000).selectExpr("id", "id % 7 AS k", "'s' AS s").write.parquet(str(parquet))
+    if not unindexed.exists():
+        make_table(spark, unindexed, 3_000, 20)
+    spark.read.parquet(str(parquet)).createOrReplaceTempView("bench_parquet")
+    spark.sql(f"CREATE TABLE bench_unindexed USING hudi LOCATION '{unindexed}'")
+    queries = {
+        "Parquet files": "SELECT a.k, count(*) FROM bench_parquet a JOIN bench_parquet b USING (id) "
+        "WHERE a.s > '3' GROUP BY a.k",
+        "a Hudi table without indexes": "SELECT customer, sum(price) FROM bench_unindexed "
+        "WHERE price > 7 GROUP BY customer",
+    }
+
+    def planned(query: str) -> float:
+        started = time.perf_counter()
+        spark.sql(query)._jdf.queryExecution().executedPlan()
+        return time.perf_counter() - started
+
+    print(f"\nplanning time, medians of {blocks * each} runs each, in turns of {each}")
+    for name, query in queries.items():
+        seconds: dict[bool, list[float]] = {False: [], True: []}
+        for _ in range(300):
+            planned(query)
+        for block in range(2 * blocks):
+            is_enabled = block % 2 == 1
+            (enable if is_enabled else disable)(spark)
+            # The first query of a session looks whether its table has indexes.
+            planned(query)
+            seconds[is_enabled] += [planned(query) for _ in range(each)]
+        in_rules = time_in_rules(spark, lambda query=query: planned(query), each)
+        disable(spark)
+        plain, ours = (statistics.median(seconds[which]) for which in (False, True))
+        print(
+            f"{name:<30} {plain * 1000:7.2f} ms, enabled {ours * 1000:7.2f} ms: {ours / plain:.3f} x, goal: "
+            f"1.02 x; our rules take {in_rules * 1000:.3f} ms of it"
+        )
+    spark.sql("DROP TABLE bench_unindexed")
+
+
+def time_in_rules(spark: SparkSession, work: Callable[[], Any], runs: int) -> float:
+    """Seconds that our optimizer rules take in one planning, by Spark's own clock."""
+    enable(spark)
+    work()
+    rules = spark.sparkContext._jvm.org.apache.spark.sql.catalyst.rules.RuleExecutor
+    rules.resetMetrics()
+    for _ in range(runs):
+        work()
+    ours = [line for line in rules.dumpTimeSpent().splitlines() if line.startswith("hudi_index.")]
+    return sum(int(line.split("/")[1].split()[0]) for line in ours) / runs / 1e9
+
+
 def measure_planning(spark: SparkSession, groups: int, runs: int) -> None:
     """What planning costs beyond the listing that Hudi makes anyway."""
     path = FOLDER / f"queries-many-{groups}"
@@ -185,6 +300,9 @@ def main() -> None:
     spark = local_session("bench", settings={"spark.log.level": "ERROR", "spark.driver.memory": "6g"})
     try:
         measure_queries(spark, rows, groups, 3 if asked.short else 7, with_hudi=asked.hudi)
+        measure_session(spark, rows, groups, 3 if asked.short else 7, with_hudi=asked.hudi)
+        measure_delete(spark, rows, groups, 1 if asked.short else 2)
+        measure_others(spark, 10 if asked.short else 40)
         measure_planning(spark, many, 3)
     finally:
         spark.stop()

@@ -15,6 +15,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hudi_index import IndexedTable, ScanReport
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -69,9 +71,25 @@ def main() -> int:
     reports = newest_reports()
     for table in ("trips_cow", "trips_mor"):
         tell(table, reports)
+        tell_count(table)
+    show_session(f"{FOLDER}/trips_mor")
     print(f"\nall of it took {time.monotonic() - started:.0f} s\n")
     print(NEXT)
     return 0
+
+
+def show_session(table: str) -> None:
+    """Plain SQL of an enabled session; where the tables are far away, only how."""
+    print("\nall queries of a Spark session, pruned: hudi_index.spark.enable(spark)")
+    if "://" in table:
+        return
+    with LOG.open("ab") as log:
+        told = subprocess.run(
+            [sys.executable, "-c", SESSION, table], stdout=subprocess.PIPE, stderr=log, text=True, check=False
+        )
+    # Java greets first.
+    _, query, found = told.stdout.partition(QUERY)
+    print("\n".join(f"    {line}" for line in (query + found).splitlines()))
 
 
 def newest_reports() -> dict[str, dict[str, Any]]:
@@ -120,6 +138,16 @@ def tell(table: str, reports: Mapping[str, dict[str, Any]]) -> None:
     print(f"    report for machines: {validation['file']}")
 
 
+def tell_count(table: str) -> None:
+    """The same table without a JVM: a number from the indexes, and a dataset for any engine."""
+    opened, report = IndexedTable.open(f"{FOLDER}/{table}"), ScanReport()
+    rows, dataset = opened.count(report=report), opened.dataset()
+    print(
+        f"    table.count() = {rows}, with {report.file_groups_read} of {report.file_groups} file groups read"
+    )
+    print(f"    table.dataset() for DuckDB, Polars, DataFusion: {', '.join(dataset.schema.names)}")
+
+
 def query_row(query: Mapping[str, Any]) -> tuple[object, ...]:
     """One query as a person wants to see it."""
     total, read = query["bytes"], query["bytes_read"]
@@ -147,6 +175,19 @@ def print_rows(title: str, header: Sequence[str], rows: Sequence[Sequence[object
         cells = [f"{cell:{align}{width}}" for cell, align, width in zip(line, aligns, widths, strict=True)]
         print("    " + "  ".join(cells).rstrip())
 
+
+QUERY = "SELECT * FROM trips WHERE rider = 'rider-042'"
+SESSION = f"""
+import sys
+from hudi_index.spark import SHORT_RUN, enable, explain, local_session
+
+spark = local_session(settings=SHORT_RUN)
+enable(spark)
+spark.read.format("hudi").load(sys.argv[1]).createOrReplaceTempView("trips")
+found = spark.sql({QUERY!r})
+print({QUERY!r}, f"{{found.count()}} rows", explain(found), sep=chr(10))
+spark.stop()
+"""
 
 NEXT = f"""What to try next
   .venv/bin/hudi-index status  --table {FOLDER}/trips_mor

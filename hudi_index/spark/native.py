@@ -19,6 +19,7 @@ from hudi_index.jobs import JobReport
 from hudi_index.lifecycle.native_status import METADATA, native_status
 from hudi_index.predicate.sql.tokens import quote_name
 from hudi_index.spark.catalyst import gate
+from hudi_index.spark.read.indexed import UNPRUNED
 from hudi_index.spark.runtime.failures import SPARK_FAILURES, first_line
 from hudi_index.spark.validate.parity import refuse_without_hudi, session_settings
 from hudi_index.spark.validate.query_parity import answers
@@ -311,7 +312,9 @@ class _SkippingLook:
         return frozenset(each.identity for each in Snapshot.load(self._storage).slices)
 
     def _frame(self, settings: Mapping[str, str]) -> DataFrame:
-        return self._spark.read.format("hudi").options(**settings).load(self._storage.location)
+        # Also in an enabled session it is Hudi's own indexes that are looked at.
+        chosen = {**settings, **UNPRUNED}
+        return self._spark.read.format("hudi").options(**chosen).load(self._storage.location)
 
     def _files(self, query: Query, settings: Mapping[str, str]) -> int | None:
         """How many files Spark plans to read; None if it does not say."""

@@ -124,8 +124,8 @@ def test_escape_sign_of_like_crosses(spark: SparkSession, path: str) -> None:
 @pytest.mark.parametrize(
     "zone",
     [
-        "Europe/Berlin",
         "Australia/Lord_Howe",
+        pytest.param("Europe/Berlin", marks=pytest.mark.slow),
         pytest.param("America/New_York", marks=pytest.mark.slow),
         pytest.param("Asia/Almaty", marks=pytest.mark.slow),
     ],

@@ -100,7 +100,17 @@ EXPRESSIONS = [
 ]
 
 
-@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/Sao_Paulo", "Pacific/Apia", "+05:30"])
+@pytest.mark.parametrize(
+    "zone",
+    [
+        # Days without a midnight, a day that never was, and no rules at all: the others have less.
+        "America/Sao_Paulo",
+        "Pacific/Apia",
+        "+05:30",
+        pytest.param("UTC", marks=pytest.mark.slow),
+        pytest.param("Europe/Berlin", marks=pytest.mark.slow),
+    ],
+)
 def test_image_and_preimage_hold_for_what_spark_computes(zone: str, spark: SparkSession) -> None:
     schema = Schema.parse(COLUMNS)
     before = str(spark.conf.get("spark.sql.session.timeZone"))

@@ -301,7 +301,8 @@ def table(spark: SparkSession) -> Table:
     return spark.createDataFrame(tuples, fields).coalesce(1), made
 
 
-@pytest.fixture(params=["UTC", "Europe/Berlin", "-03:30"])
+# A zone with rules and one without; UTC is one without.
+@pytest.fixture(params=["Europe/Berlin", "-03:30", pytest.param("UTC", marks=pytest.mark.slow)])
 def time_zone(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str]:
     before = str(spark.conf.get("spark.sql.session.timeZone"))
     spark.conf.set("spark.sql.session.timeZone", request.param)

@@ -24,6 +24,7 @@ from tests.lifecycle.test_lifecycle_on_spark import FUNCTIONAL, STATEMENTS
 from tests.parity.tables import COW, MOR, HudiTable, canonical, canonical_rows, hostile_rows
 from tests.parity.test_plans_on_spark import LEAVES
 from tests.parity.test_predicates_on_spark import LITERALS, OPERATORS, PATTERNS, UNWRAP_CAST, is_accepted
+from tests.support.enabled import IS_LONG, catalog_frame, enabled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,6 +63,7 @@ OWN = [
 ]
 _IDENTITY = ["_hoodie_record_key", "_hoodie_commit_seqno"]
 """Which row it is, whatever it holds: what scans give of each column is compared in `test_scans_on_spark`."""
+_SAMPLE = 2
 _TIME_ZONES = ("UTC", "America/New_York", "Asia/Tokyo")
 
 
@@ -138,6 +140,8 @@ class Tally:
     total: int = 0
     scanned: int = 0
     """Those that were asked without a JVM as well; the others are refused there."""
+    enabled: int = 0
+    """Those that were put to an enabled session as well."""
     tables: dict[str, IndexedTable] = field(default_factory=dict)
     """By path. One for all comparisons: what it remembers of a table must not be what that was before."""
 
@@ -153,6 +157,7 @@ class Tally:
         frame = read_indexed(spark, hudi.path, as_of=as_of, strict=True)
         table = self.tables.setdefault(str(hudi.path), IndexedTable.open(hudi.path))
         identity = [columns.index(name) for name in _IDENTITY]
+        self._ask_an_enabled_session(hudi, columns, list(zip(texts, wanted, strict=True)), as_of)
         for text, expected in zip(texts, wanted, strict=True):
             before = last_plans(1)
             found = collected(frame.where(text).select(*columns))
@@ -165,6 +170,19 @@ class Tally:
             self.rows += expected.total()
             if plan and plan != before:
                 self.kept, self.total = self.kept + plan[0].kept, self.total + plan[0].total
+
+    def _ask_an_enabled_session(
+        self, hudi: HudiTable, columns: list[str], asked: list[tuple[str, Counter[Any]]], as_of: str | None
+    ) -> None:
+        """The same of the table as the catalog gives it; of a few predicates but in long runs."""
+        frame = catalog_frame(hudi.spark, hudi.path, as_of)
+        with enabled(hudi.spark):
+            for text, expected in asked if IS_LONG else asked[:_SAMPLE]:
+                found = collected(frame.where(text).select(*columns))
+                assert found == expected, (
+                    f"enabled: {text}\nlost {expected - found}\nextra {found - expected}"
+                )
+                self.enabled += 1
 
     def _scan(
         self, table: IndexedTable, text: str, wanted: Counter[Any], as_of: str | None, time_zone: str
@@ -180,7 +198,8 @@ class Tally:
         with capsys.disabled():
             print(  # noqa: T201
                 f"\n{name}: {self.comparisons} queries equal to the full scan, {self.scanned} of them also "
-                f"without a JVM, {self.rows} rows, {self.total - self.kept} of {self.total} file slices "
+                f"without a JVM, {self.enabled} in an enabled session, "
+                f"{self.rows} rows, {self.total - self.kept} of {self.total} file slices "
                 f"left out ({self.pruned:.0%})"
             )
 

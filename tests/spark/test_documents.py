@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hudi_index.spark import disable
 from tests.parity.tables import COW, HudiTable
 from tests.repository.test_documents import documents, python_blocks
 from tests.repository.tree import ROOT
@@ -65,9 +66,12 @@ def test_examples_run_in_the_order_they_stand_in(
         "docs/queries.md",
         "docs/validation.md",
     }
-    for document, block in BLOCKS:
-        code = compile(block.code.replace(PLACE, str(trips)), f"{document.name}:{block.line}", "exec")
-        exec(code, {"spark": spark, "__name__": "example"})
+    try:
+        for document, block in BLOCKS:
+            code = compile(block.code.replace(PLACE, str(trips)), f"{document.name}:{block.line}", "exec")
+            exec(code, {"spark": spark, "__name__": "example"})
+    finally:
+        disable(spark)
     shown = capsys.readouterr().out
     assert "rider-D" in shown
     assert "by_rider" in shown

@@ -50,8 +50,7 @@ public final class IndexedFileIndex implements FileIndex {
   private final Function planner;
   private final boolean strict;
   private final String fixed;
-  private Object[] directories;
-  private Object[] slices;
+  private Listing listing;
   private volatile String outcome = "not planned yet";
 
   /** What Python calls: it has no name for a class that was compiled at run time. */
@@ -73,9 +72,8 @@ public final class IndexedFileIndex implements FileIndex {
     this.hudi = other.hudi;
     this.planner = null;
     this.strict = true;
-    this.fixed = keep.isEmpty() ? everything(other.slices.length) : keep;
-    this.directories = other.directories;
-    this.slices = other.slices;
+    this.fixed = keep.isEmpty() ? everything(other.list().size()) : keep;
+    this.listing = other.listing;
     this.outcome = counted(fixed);
   }
 
@@ -86,10 +84,9 @@ public final class IndexedFileIndex implements FileIndex {
 
   /** What a planner is asked for one condition over a plan's output, with the slices. */
   public String request(Expression condition, Seq output) throws Exception {
-    list();
     List filters = new ArrayList();
     filters.add(described(condition, output));
-    return JSON.writeValueAsString(request(filters, true));
+    return JSON.writeValueAsString(request(filters, list()));
   }
 
   /**
@@ -97,11 +94,11 @@ public final class IndexedFileIndex implements FileIndex {
    * that Spark gives the rows of the slice as theirs.
    */
   public String listing() throws Exception {
-    list();
+    Listing all = list();
     List rows = new ArrayList();
-    for (int i = 0; i < slices.length; i++) {
-      List row = named((FileSlice) slices[i]);
-      row.add(fileOf((PartitionDirectory) directories[i]).getPath().toString());
+    for (int i = 0; i < all.size(); i++) {
+      List row = named((FileSlice) all.slices[i]);
+      row.add(all.pathOf(i));
       rows.add(row);
     }
     return JSON.writeValueAsString(rows);
@@ -109,39 +106,29 @@ public final class IndexedFileIndex implements FileIndex {
 
   @Override
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
-    list();
-    String keep = fixed != null ? fixed : answer(partitionFilters, dataFilters);
+    Listing all = list();
+    String keep = fixed != null ? fixed : answer(all, partitionFilters, dataFilters);
     BasePredicate[] conditions = bound(partitionFilters);
     List found = new ArrayList();
-    for (int i = 0; i < directories.length; i++) {
+    for (int i = 0; i < all.size(); i++) {
       boolean isKept = keep == null || keep.charAt(i) == '1';
-      if (isKept && holds(conditions, ((PartitionDirectory) directories[i]).values())) {
-        found.add(directories[i]);
+      if (isKept && holds(conditions, ((PartitionDirectory) all.directories[i]).values())) {
+        found.add(all.directories[i]);
       }
     }
     return asSeq(found);
   }
 
-  private String answer(Seq partitionFilters, Seq dataFilters) {
+  private String answer(Listing all, Seq partitionFilters, Seq dataFilters) {
     if (partitionFilters.isEmpty() && dataFilters.isEmpty()) {
-      outcome = "read " + slices.length + " of " + slices.length + " file slices, nothing asked";
+      outcome = "read " + all.size() + " of " + all.size() + " file slices, nothing asked";
       return null;
     }
     try {
       List filters = new ArrayList();
       addAll(filters, partitionFilters);
       addAll(filters, dataFilters);
-      Map answer = asked(request(filters, false));
-      if (answer.containsKey("slices_wanted")) {
-        answer = asked(request(filters, true));
-      }
-      if (answer.containsKey("error")) {
-        throw new IllegalStateException((String) answer.get("error"));
-      }
-      String keep = (String) answer.get("keep");
-      if (keep != null && keep.length() != slices.length) {
-        throw new IllegalStateException("a plan of " + keep.length() + " slices for " + slices.length);
-      }
+      String keep = (String) answered(planner, request(filters, null), all).get("keep");
       outcome = keep == null ? "planning failed: everything is read" : counted(keep);
       return keep;
     } catch (Exception error) {
@@ -155,21 +142,35 @@ public final class IndexedFileIndex implements FileIndex {
     }
   }
 
-  private Map asked(Map request) throws Exception {
+  /** What a planner says to a question about some slices; told of them only if it asks for that. */
+  public static Map answered(Function planner, Map request, Listing listing) throws Exception {
+    Map answer = asked(planner, request);
+    if (answer.containsKey("slices_wanted")) {
+      request.put("slices", listing.described());
+      answer = asked(planner, request);
+    }
+    if (answer.containsKey("error")) {
+      throw new IllegalStateException((String) answer.get("error"));
+    }
+    String keep = (String) answer.get("keep");
+    if (keep != null && keep.length() != listing.size()) {
+      throw new IllegalStateException("a plan of " + keep.length() + " slices for " + listing.size());
+    }
+    return answer;
+  }
+
+  private static Map asked(Function planner, Map request) throws Exception {
     return (Map) JSON.readValue((String) planner.apply(JSON.writeValueAsString(request)), Map.class);
   }
 
-  private Map request(List filters, boolean withSlices) {
+  /** What a planner is asked: the filters, what gives them their meaning, and the slices if they are given. */
+  public static Map request(List filters, Listing listing) {
     Map request = new LinkedHashMap();
     request.put("session", CatalystTree.session(SQLConf.get()));
     request.put("calendar", calendar());
     request.put("filters", filters);
-    if (withSlices) {
-      List rows = new ArrayList();
-      for (int i = 0; i < slices.length; i++) {
-        rows.add(described((FileSlice) slices[i]));
-      }
-      request.put("slices", rows);
+    if (listing != null) {
+      request.put("slices", listing.described());
     }
     return request;
   }
@@ -197,7 +198,8 @@ public final class IndexedFileIndex implements FileIndex {
     }
   }
 
-  private static Map described(Expression expression, Seq output) {
+  /** An expression as a planner takes it; its attributes by the names in an output, or by their own if that is null. */
+  public static Map described(Expression expression, Seq output) {
     Map found = new LinkedHashMap();
     found.put("text", CatalystTree.text(expression));
     found.put("tree", CatalystTree.tree(expression, output));
@@ -236,35 +238,80 @@ public final class IndexedFileIndex implements FileIndex {
     return slice.getBaseFile().isPresent() ? ((HoodieBaseFile) slice.getBaseFile().get()).getFileName() : null;
   }
 
-  /** Brings Hudi's own listing here, each slice beside the directory that makes Spark read it. */
-  private synchronized void list() {
-    if (directories != null) {
-      return;
+  private synchronized Listing list() {
+    if (listing == null) {
+      listing = Listing.of(hudi, asSeq(new ArrayList()));
     }
-    Seq none = asSeq(new ArrayList());
-    Object[] listed = asList(hudi.listFiles(none, none)).toArray();
-    List found = new ArrayList();
-    Iterator partitions =
-        asList(hudi.filterFileSlices(none, none, false)).iterator();
-    while (partitions.hasNext()) {
-      Seq ofPartition = (Seq) ((Tuple2) partitions.next())._2();
-      Iterator items = asList(ofPartition).iterator();
-      while (items.hasNext()) {
-        FileSlice slice = (FileSlice) items.next();
-        if (!slice.isEmpty()) {
-          found.add(slice);
+    return listing;
+  }
+
+  /** Hudi's own listing, each slice beside the directory that makes Spark read it. */
+  public static final class Listing {
+    public final Object[] directories;
+    public final Object[] slices;
+    private List described;
+
+    private Listing(Object[] directories, Object[] slices) {
+      this.directories = directories;
+      this.slices = slices;
+    }
+
+    /** What Hudi lists now of the partitions that it takes some filters to mean. */
+    public static Listing of(HoodieFileIndex hudi, Seq partitionFilters) {
+      Seq none = asSeq(new ArrayList());
+      Object[] listed = asList(hudi.listFiles(partitionFilters, none)).toArray();
+      List found = new ArrayList();
+      Iterator partitions = asList(hudi.filterFileSlices(none, partitionFilters, false)).iterator();
+      while (partitions.hasNext()) {
+        Seq ofPartition = (Seq) ((Tuple2) partitions.next())._2();
+        Iterator items = asList(ofPartition).iterator();
+        while (items.hasNext()) {
+          FileSlice slice = (FileSlice) items.next();
+          if (!slice.isEmpty()) {
+            found.add(slice);
+          }
         }
       }
+      if (listed.length != found.size()) {
+        throw new IllegalStateException(
+            "Hudi lists " + listed.length + " scans for " + found.size() + " file slices of " + hudi.getBasePath());
+      }
+      for (int i = 0; i < listed.length; i++) {
+        verify((PartitionDirectory) listed[i], (FileSlice) found.get(i));
+      }
+      return new Listing(listed, found.toArray());
     }
-    if (listed.length != found.size()) {
-      throw new IllegalStateException(
-          "Hudi lists " + listed.length + " scans for " + found.size() + " file slices of " + hudi.getBasePath());
+
+    public int size() {
+      return slices.length;
     }
-    for (int i = 0; i < listed.length; i++) {
-      verify((PartitionDirectory) listed[i], (FileSlice) found.get(i));
+
+    /** The bytes of the slices that a plan keeps, of all if it is null. */
+    public long sizeOf(String keep) {
+      long size = 0;
+      for (int i = 0; i < slices.length; i++) {
+        if (keep == null || keep.charAt(i) == '1') {
+          size += ((FileSlice) slices[i]).getTotalFileSize();
+        }
+      }
+      return size;
     }
-    slices = found.toArray();
-    directories = listed;
+
+    /** What Spark calls the file that a slice's rows come from. */
+    public String pathOf(int position) {
+      return fileOf((PartitionDirectory) directories[position]).getPath().toString();
+    }
+
+    /** The slices by name, as a planner takes them. */
+    public synchronized List described() {
+      if (described == null) {
+        described = new ArrayList();
+        for (int i = 0; i < slices.length; i++) {
+          described.add(IndexedFileIndex.described((FileSlice) slices[i]));
+        }
+      }
+      return described;
+    }
   }
 
   private static void verify(PartitionDirectory directory, FileSlice slice) {
@@ -333,7 +380,8 @@ public final class IndexedFileIndex implements FileIndex {
     return keep.toString();
   }
 
-  private static String counted(String keep) {
+  /** What a plan comes to, for people. */
+  public static String counted(String keep) {
     int kept = 0;
     for (int i = 0; i < keep.length(); i++) {
       kept += keep.charAt(i) == '1' ? 1 : 0;
@@ -341,11 +389,11 @@ public final class IndexedFileIndex implements FileIndex {
     return "read " + kept + " of " + keep.length() + " file slices";
   }
 
-  private static List asList(Seq items) {
+  public static List asList(Seq items) {
     return (List) JavaConverters.seqAsJavaListConverter(items).asJava();
   }
 
-  private static Seq asSeq(List items) {
+  public static Seq asSeq(List items) {
     return ((scala.collection.mutable.Buffer) JavaConverters.asScalaBufferConverter(items).asScala()).toSeq();
   }
 
@@ -368,14 +416,7 @@ public final class IndexedFileIndex implements FileIndex {
 
   @Override
   public long sizeInBytes() {
-    list();
-    long size = 0;
-    for (int i = 0; i < slices.length; i++) {
-      if (fixed == null || fixed.charAt(i) == '1') {
-        size += ((FileSlice) slices[i]).getTotalFileSize();
-      }
-    }
-    return size;
+    return list().sizeOf(fixed);
   }
 
   @Override

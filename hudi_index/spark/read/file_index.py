@@ -8,6 +8,7 @@ log files by name and size. What Hudi lists and we have not seen so is read.
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import threading
@@ -42,6 +43,7 @@ __all__ = [
     "NotPlannedWarning",
     "SparkPlan",
     "index_factory",
+    "index_loader",
     "last_plans",
     "make_unplanned_index",
 ]
@@ -51,6 +53,7 @@ _FIRST_VERSION_WITH_INSTANT_IN_LOG_NAME = 8
 
 log = logging.getLogger(__name__)
 _plans: deque[SparkPlan] = deque(maxlen=_REMEMBERED)
+_numbers = itertools.count(1)
 _seen: WeakValueDictionary[tuple[str, str | None], Snapshot] = WeakValueDictionary()
 """The newest look at each table, by URI and instant, while anybody has it: it may do for the next one."""
 
@@ -75,6 +78,8 @@ class SparkPlan:
     """Which index said what; None if there was nothing to ask."""
     error: str | None = None
     """Why everything is read."""
+    number: int = 0
+    """Which of the plans of this process it is."""
 
     def explain(self) -> str:
         """The plan for people."""
@@ -111,13 +116,17 @@ class FilePlanner:
     """The table as we see it; looked at when first needed if None."""
     last: SparkPlan | None = None
     """The newest plan."""
+    metadata_table: MetadataTable | None = None
+    """Of that table, if somebody keeps it between planners; so the catalog."""
+    catalog: Catalog | None = None
     _positions: npt.NDArray[np.int64] | None = None
     """Where each slice of the snapshot stands in Hudi's listing, -1 for one that is not there."""
     _count: int = 0
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def __post_init__(self) -> None:
-        self._metadata_table, self._catalog = MetadataTable.of(self.storage), Catalog(self.storage)
+        self._metadata_table = self.metadata_table or MetadataTable.of(self.storage)
+        self._catalog = self.catalog or Catalog(self.storage)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -131,15 +140,18 @@ class FilePlanner:
 
     def apply(self, request: str) -> str:
         """The answer to one scan; java.util.function.Function."""
-        asked = json.loads(request)
+        return json.dumps(self.answer(json.loads(request)))
+
+    def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """The same, of what JSON says and to be said in JSON."""
         with self._lock:
             if "slices" not in asked and self._positions is None:
-                return json.dumps({"slices_wanted": True})
+                return {"slices_wanted": True}
             try:
                 # What breaks here must not break the query: reading everything is right.
-                return json.dumps({"keep": self.keep(asked)})
+                return {"keep": self.keep(asked)}
             except Exception as error:  # noqa: BLE001
-                return json.dumps(self._note_failure(asked, error))
+                return self._note_failure(asked, error)
 
     def keep(self, asked: dict[str, Any]) -> str:
         """A `1` for each slice to read, in the order of the listing."""
@@ -176,14 +188,21 @@ class FilePlanner:
         self._remember(_filters_of(asked), self._count, error=told)
         if self.is_strict:
             return {"error": "".join(traceback.format_exception(error))}
-        log.warning("can't plan a scan of %s: everything is read", self.storage.uri, exc_info=error)
-        message = f"can't plan a scan of {self.storage.uri}, everything is read: {told}"
-        warnings.warn(message, NotPlannedWarning, stacklevel=2)
+        self.warn(error)
         return {"keep": None}
+
+    def warn(self, error: Exception) -> None:
+        """Say that a scan reads everything, and why."""
+        log.warning("can't plan a scan of %s: everything is read", self.storage.uri, exc_info=error)
+        told = f"{type(error).__name__}: {error}"
+        message = f"can't plan a scan of {self.storage.uri}, everything is read: {told}"
+        warnings.warn(message, NotPlannedWarning, stacklevel=3)
 
     def _remember(self, filters: Filters, kept: int, **facts: Any) -> None:
         zone = filters.session.time_zone
-        self.last = SparkPlan(self.storage.uri, filters.text, self._count, kept, zone, **facts)
+        self.last = SparkPlan(
+            self.storage.uri, filters.text, self._count, kept, zone, number=next(_numbers), **facts
+        )
         _plans.append(self.last)
 
     @property
@@ -266,8 +285,12 @@ def index_factory(gateway: Any, hudi_index: Any) -> Any:
     Raises:
         UserError: if there is nothing to compile it with.
     """
-    beneath = compile_source(gateway, hudi_index.getClass().getClassLoader())
-    return compile_source(gateway, beneath, _SOURCE, package=__package__).loadClass(_FACTORY).newInstance()
+    return index_loader(gateway, hudi_index.getClass().getClassLoader()).loadClass(_FACTORY).newInstance()
+
+
+def index_loader(gateway: Any, beneath: Any) -> Any:
+    """The class loader with IndexedFileIndex, over the one that Hudi's own comes from. Raises as above."""
+    return compile_source(gateway, compile_source(gateway, beneath), _SOURCE, package=__package__)
 
 
 def make_unplanned_index(gateway: Any, hudi_index: Any) -> Any:

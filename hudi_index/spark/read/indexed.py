@@ -39,8 +39,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["Readings", "read_indexed", "relation_of", "rows_over"]
+__all__ = ["UNPRUNED", "Readings", "read_indexed", "relation_of", "rows_over"]
 
+UNPRUNED = {"hudi_index.enabled": "false"}
+"""The option of a reader whose scans an enabled session leaves alone."""
 _QUERY_TYPE = "hoodie.datasource.query.type"
 _AS_OF = "as.of.instant"
 _FIXED = {
@@ -126,7 +128,8 @@ class Readings:
             UnsupportedTableError: a table that can't be read through its indexes.
         """
         self._spark, self._storage = spark, storage
-        settings = {**_FIXED, "hoodie.metadata.enable": "false"}
+        # Also in an enabled session: what is to be proven must not take part.
+        settings = {**_FIXED, **UNPRUNED, "hoodie.metadata.enable": "false"}
         self.full = spark.read.format("hudi").options(**settings).load(storage.location)
         """All rows."""
         self._relation = relation_of(self.full, storage)

@@ -3,7 +3,8 @@
 The full side is the table read once without any index and kept as rows of an RDD: nothing can be pushed down
 to those, pruned or skipped. Each predicate is a column there. The pruned side is one filtered scan per
 predicate, each planned by its own filter, put together by UNION ALL. Answers are multisets of the rows'
-identities.
+identities. Some predicates, in long runs all of them, are put to a third side as well: the table as the
+catalog gives it, in a session that is enabled.
 
 A predicate that Spark itself fails on (a cast under ANSI, a literal out of range) has no answer to compare
 with and is counted as such.
@@ -24,6 +25,7 @@ from hudi_index.spark import last_plans, read_indexed
 from hudi_index.spark.validate.parity import ORACLE
 from hudi_index.spark.validate.parity import session_settings as session
 from tests.parity.tables import canonical
+from tests.support.enabled import IS_LONG, catalog_frame, enabled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -45,6 +47,8 @@ EXACT = {
     "spark.sql.files.minPartitionNum": "1",
 }
 _AT_ONCE = 10
+_SAMPLE = 3
+"""Predicates that a pair of sides puts to an enabled session."""
 _FAILURES = (PySparkException, Py4JJavaError)
 
 
@@ -59,6 +63,8 @@ class Tally:
     kept: int = 0
     total: int = 0
     differences: list[str] = field(default_factory=list)
+    enabled: int = 0
+    """Comparisons with an enabled session, which are not among the others."""
 
     @property
     def left_out(self) -> int:
@@ -85,13 +91,18 @@ class Tally:
             self.kept, self.total = self.kept + plan.kept, self.total + plan.total
         return "\n    ".join(new[-1].explain().splitlines()[:8]) if new else "no plan"
 
+    def add_enabled(self, third: Tally) -> None:
+        """What came of a sample in an enabled session."""
+        self.enabled += third.comparisons
+        self.differences += [f"in an enabled session: {each}" for each in third.differences]
+
     def check(self, name: str, capsys: pytest.CaptureFixture[str], *, left_out: float = 0.0) -> None:
         """Nothing differed, and at least such a part of all file slices was not read."""
         with capsys.disabled():
             print(  # noqa: T201
                 f"\n{name}: {self.comparisons} comparisons, {len(self.differences)} differences, "
                 f"{self.unanswered} without an answer, {self.rows} rows, {self.left_out} of {self.total} "
-                "file slices left out"
+                f"file slices left out; {self.enabled} more in an enabled session"
             )
         shown = "\n".join(self.differences[:40])
         assert not self.differences, f"{len(self.differences)} of {self.comparisons} differ\n{shown}"
@@ -108,6 +119,9 @@ class Sides:
     pruned: DataFrame
     full: DataFrame
     identity: tuple[str, ...] = IDENTITY
+    plain: DataFrame | None = None
+    """The table as the catalog gives it."""
+    _sampled: int = 0
 
     @classmethod
     def of(cls, hudi: HudiTable, spark: SparkSession | None = None) -> Sides:
@@ -118,7 +132,7 @@ class Sides:
         )
         with session(chosen, {"spark.sql.parquet.filterPushdown": "false"}):
             full = reader.load(str(hudi.path)).coalesce(1).localCheckpoint()
-        return cls(read_indexed(chosen, hudi.path, strict=True), full)
+        return cls(read_indexed(chosen, hudi.path, strict=True), full, plain=catalog_frame(chosen, hudi.path))
 
     @property
     def spark(self) -> SparkSession:
@@ -138,17 +152,25 @@ class Sides:
             accepted = [each for each in predicates if self._is_accepted(each)]
             tally.unanswered += len(predicates) - len(accepted)
             for start in range(0, len(accepted), _AT_ONCE):
-                self._compare(tally, accepted[start : start + _AT_ONCE], told)
+                self._compare(tally, accepted[start : start + _AT_ONCE], told, self.pruned)
+            sample = accepted if IS_LONG else accepted[: _SAMPLE - self._sampled]
+            if sample and self.plain is not None:
+                self._sampled += len(sample)
+                third = Tally()
+                with enabled(self.spark):
+                    for start in range(0, len(sample), _AT_ONCE):
+                        self._compare(third, sample[start : start + _AT_ONCE], told, self.plain)
+                tally.add_enabled(third)
 
-    def _compare(self, tally: Tally, predicates: Sequence[Predicate], note: str) -> None:
+    def _compare(self, tally: Tally, predicates: Sequence[Predicate], note: str, side: DataFrame) -> None:
         """All at once; one by one where one of them fails or differs."""
         wanted = unless_failing(self._full, predicates)
         before = next(iter(last_plans(1)), None)
-        found = unless_failing(self._pruned, predicates) if wanted else None
+        found = unless_failing(self._pruned, predicates, side) if wanted else None
         if wanted is None or found is None or wanted != found:
             if len(predicates) > 1:
                 for each in predicates:
-                    self._compare(tally, [each], note)
+                    self._compare(tally, [each], note, side)
                 return
             if wanted is None:
                 tally.unanswered += 1
@@ -177,9 +199,9 @@ class Sides:
                     counter[tuple(row[:width])] += 1
         return found
 
-    def _pruned(self, predicates: Sequence[Predicate]) -> list[Rows]:
+    def _pruned(self, predicates: Sequence[Predicate], side: DataFrame) -> list[Rows]:
         scans = [
-            self.pruned.where(_column(each)).select(functions.lit(place).alias("_place"), *self.identity)
+            side.where(_column(each)).select(functions.lit(place).alias("_place"), *self.identity)
             for place, each in enumerate(predicates)
         ]
         found: list[Rows] = [Counter() for _ in predicates]
