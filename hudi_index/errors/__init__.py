@@ -16,6 +16,7 @@ offending value, the way out.
 from __future__ import annotations
 
 from hudi_index.errors.conflict import (
+    CommitBetweenError,
     CommitConflictError,
     IndexesMovedError,
     LeaseHeldError,
@@ -24,6 +25,7 @@ from hudi_index.errors.conflict import (
     StateConflictError,
     TableMovedError,
     TimelineMovedError,
+    WriterRunsError,
 )
 from hudi_index.errors.corrupt import (
     CatalogCorruptError,
@@ -44,6 +46,7 @@ from hudi_index.errors.request import (
     InvalidDefinitionError,
     InvalidNameError,
     InvalidOptionError,
+    NoRecordIndexError,
     NoSuchIndexError,
     NoSuchTableError,
     PredicateSyntaxError,
@@ -95,6 +98,7 @@ __all__ = [
     "NOT_DAMAGE",
     "AmbiguousColumnError",
     "CatalogCorruptError",
+    "CommitBetweenError",
     "CommitConflictError",
     "ConflictError",
     "CorruptError",
@@ -115,6 +119,7 @@ __all__ = [
     "NoHudiError",
     "NoJavaError",
     "NoJvmError",
+    "NoRecordIndexError",
     "NoSuchIndexError",
     "NoSuchTableError",
     "PredicateSyntaxError",
@@ -151,6 +156,7 @@ __all__ = [
     "UnsupportedTypeError",
     "UserError",
     "ValidationFailedError",
+    "WriterRunsError",
     "WrongTypeError",
     "shortened",
     "storage_error_of",

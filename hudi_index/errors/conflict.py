@@ -5,6 +5,7 @@ from __future__ import annotations
 from hudi_index.errors.root import ConflictError
 
 __all__ = [
+    "CommitBetweenError",
     "CommitConflictError",
     "IndexesMovedError",
     "LeaseHeldError",
@@ -13,6 +14,7 @@ __all__ = [
     "StateConflictError",
     "TableMovedError",
     "TimelineMovedError",
+    "WriterRunsError",
 ]
 
 
@@ -85,3 +87,25 @@ class StateConflictError(ConflictError):
     def __init__(self, *, name: str, state: str, wanted: str) -> None:
         self.name, self.state, self.wanted = name, state, wanted
         super().__init__(f"index {name!r} is {state} and can't become {wanted}; look at it again")
+
+
+class CommitBetweenError(ConflictError):
+    """Somebody committed after the table was looked at, and before what was found there was written."""
+
+    def __init__(self, *, uri: str, instants: list[str]) -> None:
+        self.uri, self.instants = uri, instants
+        super().__init__(
+            f"table {uri!r}: {', '.join(instants)} completed after the table was looked at, so records may "
+            "be elsewhere now; nothing was written, retry"
+        )
+
+
+class WriterRunsError(ConflictError):
+    """A writer's id is in use."""
+
+    def __init__(self, *, uri: str, writer: str, owner: str, until: str) -> None:
+        self.uri, self.writer, self.owner, self.until = uri, writer, owner, until
+        super().__init__(
+            f"writer {writer!r} of table {uri!r} runs already ({owner}, until {until} if it has died): stop "
+            "that one, or take another id for another stream"
+        )

@@ -18,6 +18,7 @@ __all__ = [
     "InvalidDefinitionError",
     "InvalidNameError",
     "InvalidOptionError",
+    "NoRecordIndexError",
     "NoSuchIndexError",
     "NoSuchTableError",
     "PredicateSyntaxError",
@@ -181,6 +182,17 @@ class NoSuchIndexError(UserError):
         self.name, self.known = name, tuple(known)
         listed = ", ".join(self.known) or "none"
         super().__init__(f"no index {name!r} on this table; indexes: {listed}")
+
+
+class NoRecordIndexError(UserError):
+    """A table that is written through its record index has none in service."""
+
+    def __init__(self, *, uri: str, reason: str, fields: Sequence[str]) -> None:
+        self.uri, self.reason, self.fields = uri, reason, tuple(fields)
+        super().__init__(
+            f"table {uri!r} {reason}, and records are found by one: CREATE INDEX records ON t USING "
+            f"record_index ({', '.join(fields)}) makes it; hudi-index status --table {uri} shows all indexes"
+        )
 
 
 class NoSuchTableError(UserError):

@@ -52,12 +52,25 @@ _ATTEMPTS = 3
 
 
 def maintain(
-    storage: Storage, executor: Executor, report: JobReport | None = None, *, kept: Kept | None = None
+    storage: Storage,
+    executor: Executor,
+    report: JobReport | None = None,
+    *,
+    kept: Kept | None = None,
+    seen: IndexedState | None = None,
 ) -> JobReport:
-    """Describe the table as it is now. Does nothing, at the cost of a listing, when that is done already."""
+    """Describe the table as it is now. Does nothing, at the cost of a listing, when that is done already.
+
+    Args:
+        storage: The table.
+        executor: Where to run.
+        report: Where to count.
+        kept: What this process keeps of the table.
+        seen: The table and its indexes, if they were looked at a moment ago.
+    """
     report = report or JobReport("maintain", storage.uri)
     with report.phase("look"):
-        state = (kept or Kept.of(storage)).look()
+        state = seen or (kept or Kept.of(storage)).look()
         if _retire_unfit(state, report):
             state = state.load_definitions()
         _note_abandoned(state, report)

@@ -1,0 +1,1 @@
+"""Writing to Hudi tables through their record index: batches, and streams of them."""

@@ -1,0 +1,36 @@
+"""The indexed writer against Hudi's own: the same batches give the same rows, and indexes as if made anew."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.parity.tables import COW, MOR
+from tests.writer.twins import History, Twins
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+def _run(spark: SparkSession, folder: Path, table_type: str, version: int, seed: int, steps: int) -> None:
+    history, twins = History(seed), Twins(spark, folder, table_type, version)
+    twins.begin(history.begin())
+    for _ in range(steps):
+        history.step(twins)
+        twins.check(validates=False)
+    twins.indexed.maintain(spark=spark)
+    twins.check()
+
+
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_a_history_is_the_same_by_both_writers(spark: SparkSession, tmp_path: Path, table_type: str) -> None:
+    _run(spark, tmp_path, table_type, 9, seed=3, steps=4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100))
+def test_many_histories_are_the_same_by_both_writers(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    _run(spark, tmp_path, (COW, MOR)[seed % 2], (9, 8, 6)[seed % 3], seed=1000 + seed, steps=6)
