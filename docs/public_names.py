@@ -47,6 +47,7 @@ PUBLIC: dict[str, tuple[str, ...]] = {
     ),
     "hudi_index.spark": EVERY,
     "hudi_index.spark.daemon": ITSELF,
+    "hudi_index.spark.launch": ITSELF,
     "hudi_index.spark.native": EVERY,
     "hudi_index.storage": EVERY,
     "hudi_index.validation": ("ContentResult", "IndexResult", "QueryResult", "Request", "ValidationReport"),

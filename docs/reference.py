@@ -153,7 +153,9 @@ def python_of(path: str, *, methods: bool = True) -> Iterator[str]:
         ("method", "does"),
         [
             (code(f"{name}{_signature(each)}"), summary(each))
-            for name, each in vars(what).items()
+            for owner in reversed(what.__mro__)
+            # What it has of a base that is not public is its own.
+            for name, each in (vars(owner) if owner is what or owner.__name__ == "Queries" else {}).items()
             if not name.startswith("_") and (inspect.isfunction(each) or isinstance(each, classmethod))
         ],
     )
@@ -282,7 +284,8 @@ def document() -> Iterator[str]:
     yield from public()
     yield "## Python"
     yield from python_of("hudi_index.IndexedTable")
-    yield from python_of("hudi_index.spark.read_indexed", methods=False)
+    for name in ("enable", "disable", "explain", "sql", "read_indexed"):
+        yield from python_of(f"hudi_index.spark.{name}", methods=False)
     yield from python_of("hudi_index.spark.last_plans", methods=False)
     yield from python_of("hudi_index.spark.native.NativeIndexes")
     yield "## Reports"

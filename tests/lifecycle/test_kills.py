@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from hudi_index import IndexedTable
 from hudi_index.catalog import IndexState
 from hudi_index.errors import IndexExistsError
@@ -45,10 +47,11 @@ def _rows(chance: random.Random, count: int) -> list[dict[str, object]]:
     return [{"id": f"k{place}", "n": chance.randrange(50), "region": "eu"} for place in range(count)]
 
 
-def test_killed_at_random_moments_the_next_run_makes_everything_right(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.slow)])
+def test_killed_at_random_moments_the_next_run_makes_everything_right(kills: int, tmp_path: Path) -> None:
     chance = random.Random(11)
     table = Fabricated(tmp_path / "t", partition_fields="")
-    for kill in range(6):
+    for kill in range(kills):
         instant = f"202401{kill + 1:02d}000000000"
         table.commit(instant)
         for group in chance.sample("abcde", 2):

@@ -148,7 +148,9 @@ def test_every_verb_after_damage_does_right_or_names_repair(
     for verb, run in VERBS.items():
         trips = indexed.copied(tmp_path / re.sub(r"\W", "-", verb))
         DAMAGES[damage](trips)
-        _check_queries(trips)
+        if verb == "status":
+            # The copies are alike: what no verb has touched is looked at once.
+            _check_queries(trips)
         table = IndexedTable.open(trips.path)
         is_lost = damage in LOSES_DEFINITIONS
         failure = _failure_of(run, table)
