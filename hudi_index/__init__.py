@@ -8,7 +8,7 @@ Each part may import what stands below it, never what stands above or beside it:
     validation | queries         proof that the indexes are right, by content and by queries | what one asks
     dataset                      a table for engines that bring filters of Arrow's
     aggregates                   numbers and extremes of rows, from indexes where they can tell
-    scan                         rows of a plan as Arrow batches
+    scan | writer                rows of a plan as Arrow batches | rows to the locations of their records
     lifecycle | planner          create, maintain, compact, repair, drop | which file groups a query reads
     kinds | metadata_table       what an index knows about a file group | where its entries are stored
     kind_parts                   what kinds are made of: their protocol, and parts that several share
