@@ -95,8 +95,8 @@ class CommitBetweenError(ConflictError):
     def __init__(self, *, uri: str, instants: list[str]) -> None:
         self.uri, self.instants = uri, instants
         super().__init__(
-            f"table {uri!r}: {', '.join(instants)} completed after the table was looked at, so records may "
-            "be elsewhere now; nothing was written, retry"
+            f"table {uri!r}: {', '.join(instants)} completed or were undone after the table was looked at, "
+            "so records may be elsewhere now; nothing was written, retry"
         )
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.spark
+
 _KEYGEN = "hoodie.datasource.write.keygenerator.class"
 _HIVE = {"hoodie.datasource.write.hive_style_partitioning": "true"}
 _TIMES = {
