@@ -90,7 +90,7 @@ class StateConflictError(ConflictError):
 
 
 class CommitBetweenError(ConflictError):
-    """Somebody committed after the table was looked at, and before what was found there was written."""
+    """Somebody committed, or undid a commit, after the table was looked at and before rows were written."""
 
     def __init__(self, *, uri: str, instants: list[str]) -> None:
         self.uri, self.instants = uri, instants

@@ -35,7 +35,7 @@ SHARED = {
 BEGIN = [row(f"k{place}", 5, ("eu", "us")[place % 2], "begin") for place in range(8)]
 
 
-@pytest.mark.parametrize("table_type", [COW, MOR])
+@pytest.mark.parametrize("table_type", [pytest.param(COW, marks=pytest.mark.slow), MOR])
 def test_an_index_that_lags_misses_no_record(spark: SparkSession, tmp_path: Path, table_type: str) -> None:
     twins = Twins(spark, tmp_path, table_type, shape=SMALL, statements=RECORDS)
     twins.begin(BEGIN)
@@ -57,15 +57,15 @@ def test_an_index_that_lags_misses_no_record(spark: SparkSession, tmp_path: Path
         twins.check(validates=lag == "maintain")
 
 
-def test_what_only_spark_reads_is_maintained_first_or_refused(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_only_spark_reads_is_maintained_first(spark: SparkSession, tmp_path: Path) -> None:
     """Hudi's global index writes delete blocks with ordering values of two types, which hudi-rs refuses."""
     twins = Twins(spark, tmp_path, MOR, shape=SMALL, statements=RECORDS)
     twins.begin(BEGIN)
     twins.both("upsert", [row("k0", 6, "us", "moved"), row("k2", 6, "eu", "gone", deletes=True)])
     mine = [row("k0", 7, "eu", "mine"), row("k2", 7, "us", "new again")]
-    twins.upsert(mine)
+    report = twins.upsert(mine)
+    assert any("maintained first" in note for note in report.notes)
     twins.check()
-    assert twins.indexed.status().commits_behind == 0
 
 
 def at_the_moment(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None], *, is_tagged: bool) -> None:
@@ -91,8 +91,15 @@ def at_the_moment(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None], *, i
     monkeypatch.setattr(writer_module, "prepare", interrupted)
 
 
-@pytest.mark.parametrize("is_tagged", [False, True], ids=["before tagging", "after tagging"])
-@pytest.mark.parametrize("table_type", [COW, MOR])
+@pytest.mark.parametrize(
+    ("table_type", "is_tagged"),
+    [
+        pytest.param(COW, False, id="copy on write, before tagging"),
+        pytest.param(COW, True, id="copy on write, after tagging", marks=pytest.mark.slow),
+        pytest.param(MOR, False, id="merge on read, before tagging", marks=pytest.mark.slow),
+        pytest.param(MOR, True, id="merge on read, after tagging", marks=pytest.mark.slow),
+    ],
+)
 def test_a_commit_that_completes_meanwhile_has_the_batch_begin_anew(
     spark: SparkSession,
     tmp_path: Path,
@@ -125,6 +132,36 @@ def test_a_commit_that_completes_meanwhile_has_the_batch_begin_anew(
     assert records["k0"] == [7, "eu", "mine"]
     assert records["k1"] == [9, "us", "other"]
     assert twins.indexed.status().is_fresh
+
+
+def test_two_that_insert_one_key_into_file_groups_of_their_own_do_not_double_it(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By Hudi's own rule they do not conflict."""
+    twins = Twins(spark, tmp_path, MOR, shape=SMALL, statements=RECORDS)
+    twins.begin(BEGIN)
+    complete = hold_back(twins.ours, [row("new", 6, "eu", "other")], {**HUDIS_INDEX, **SHARED})
+    at_the_moment(monkeypatch, complete, is_tagged=True)
+    given = {**_small_options(twins), **SHARED}
+    report = upsert(twins.ours.frame([row("new", 7, "us", "mine")]), twins.ours.path, options=given, tasks=1)
+    assert (report.attempts, report.counts.moved) == (2, 1)
+    assert [each for each in twins.records() if each[0] == "new"] == [("new", 7, "us", "mine")]
+
+
+def test_without_concurrency_control_the_report_says_that_others_wrote_meanwhile(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    twins = Twins(spark, tmp_path, MOR, shape=SMALL, statements=RECORDS)
+    twins.begin(BEGIN)
+    complete = hold_back(twins.ours, [row("other", 6, "eu", "other")], {**HUDIS_INDEX, **SHARED})
+    at_the_moment(monkeypatch, complete, is_tagged=True)
+    # Else Hudi takes back what it finds begun.
+    given = {**_small_options(twins), "hoodie.clean.failed.writes.policy": "LAZY"}
+    report = upsert(twins.ours.frame([row("mine", 7, "us", "mine")]), twins.ours.path, options=given, tasks=1)
+    other, mine = twins.ours.completed()[-2:]
+    assert (report.attempts, report.instant) == (1, mine)
+    assert any(note.startswith(f"{other} completed while") for note in report.notes)
+    assert {"other", "mine"} <= {key for key, *_ in twins.records()}
 
 
 def _small_options(twins: Twins) -> dict[str, str]:

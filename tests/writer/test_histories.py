@@ -30,7 +30,7 @@ def _run(spark: SparkSession, folder: Path, table_type: str, version: int, seed:
 
 @pytest.mark.parametrize("table_type", [COW, MOR])
 def test_a_history_is_the_same_by_both_writers(spark: SparkSession, tmp_path: Path, table_type: str) -> None:
-    _run(spark, tmp_path, table_type, 9, seed=3, steps=4)
+    _run(spark, tmp_path, table_type, 9, seed=3, steps=3)
 
 
 @pytest.mark.slow

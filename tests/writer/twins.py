@@ -113,7 +113,7 @@ class Twins:
             )
             or name.endswith("shuffle.parallelism")
         }
-        return {"options": options, **self.arguments}
+        return {**self.arguments, "options": {**options, **self.arguments.get("options", {})}}
 
     def check(self, *, validates: bool = True, queries: int = 2) -> None:
         """Both hold the same rows, and the indexes are what they would be if they were built now."""

@@ -24,6 +24,7 @@ from hudi_index.errors import (
     ConflictError,
     InvalidOptionError,
     RowsRefusedError,
+    SliceRefusedError,
     UnsupportedTableError,
 )
 from hudi_index.lifecycle import Kept, maintain
@@ -140,8 +141,9 @@ class IndexedWriter:
         prepare(state, keys=self.settings.keys)
         options = write_options(state.snapshot.config, verb, self.settings.options)
         options |= conflict_options(self.spark, options)
+        may_read = True
         while True:
-            state, prepared = self._close_lag(state, verb, report)
+            state, prepared = self._close_lag(state, verb, report, may_read=may_read)
             report.attempts += 1
             try:
                 with report.phase("write"):
@@ -155,7 +157,9 @@ class IndexedWriter:
                 if self._batches.find(noted, timeline):
                     report.notes.append(f"Hudi failed after the commit: {str(error).splitlines()[0]}")
                     break
-                if not self._begins_anew(state, timeline, report):
+                if may_read and prepared.uncovered and SliceRefusedError.__name__ in str(error):
+                    may_read = False
+                elif not self._begins_anew(state, timeline, report):
                     self._raise_ours(error)
                     raise
             with report.phase("look"):
@@ -165,12 +169,15 @@ class IndexedWriter:
         return report
 
     def _close_lag(
-        self, state: IndexedState, verb: str, report: WriteReport
+        self, state: IndexedState, verb: str, report: WriteReport, *, may_read: bool
     ) -> tuple[IndexedState, Prepared]:
-        """The state to tag by, maintained first where that is asked for or costs less."""
+        """The state to tag by, maintained first where that is asked for or costs less.
+
+        Or where hudi-rs turned out not to read a slice, which maintenance has Hudi read.
+        """
         with report.phase("lag"):
             prepared = self._prepare(state, verb)
-            if prepared.uncovered and not self._reads(state, prepared):
+            if prepared.uncovered and not (may_read and self._reads(state, prepared)):
                 done = maintain(self.storage, executor_on(self.spark), seen=state)
                 report.notes += [f"maintained first: {done.file_groups_changed} file groups", *done.notes]
                 state = self._kept.look()
