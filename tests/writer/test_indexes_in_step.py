@@ -52,7 +52,7 @@ def test_all_kinds_move_in_one_commit_and_the_table_is_not_listed(
         assert not work.data_files
         view = _view(twins)
         assert len(view.commits) == before + 1
-        assert view.commits[-1].instant == report.index_commit
+        assert view.commits[-1].instant.file_name == report.index_commit
         assert view.state.data_snapshot["instant"] == report.instant == twins.ours.completed()[-1]
         assert set(report.indexes) == {each.name for each in twins.indexed.indexes()}
         assert len(report.indexes) == len(KINDS)

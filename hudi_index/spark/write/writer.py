@@ -59,7 +59,7 @@ log = logging.getLogger(__name__)
 INDEX_MODES = ("sync", "async")
 _INDEX_ATTEMPTS = 3
 _REFUSED = re.compile(rf"{RowsRefusedError.__name__}: .* are refused, nothing was written: (.*)")
-_MOVED = re.compile(rf"{CommitBetweenError.__name__}: .*?: ([\d, ]+) completed")
+_CONFLICTS = (CommitBetweenError.__name__, "HoodieWriteConflictException")
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class IndexedWriter:
                 if may_read and prepared.uncovered and SliceRefusedError.__name__ in str(error):
                     may_read = False
                 elif not self._begins_anew(state, timeline, report):
-                    self._raise_ours(error)
+                    self._raise_ours(error, state, timeline)
                     raise
             with report.phase("look"):
                 state = self._kept.look()
@@ -236,12 +236,14 @@ class IndexedWriter:
         rows.write.format("hudi").options(**options).mode("append").save(without_credentials(self.location))
         report.counts = total_of(counts)
 
-    def _raise_ours(self, error: Exception) -> None:
-        """Raise what a task refused as the error that it is: from a worker it comes as text."""
-        if refused := _REFUSED.search(str(error)):
+    def _raise_ours(self, error: Exception, state: IndexedState, timeline: Timeline) -> None:
+        """Raise what a task or Hudi refused as the error that it is: it comes as text."""
+        text = str(error)
+        if refused := _REFUSED.search(text):
             raise RowsRefusedError(uri=self.storage.uri, reason=refused[1].strip()) from None
-        if moved := _MOVED.search(str(error)):
-            raise CommitBetweenError(uri=self.storage.uri, instants=moved[1].split(", ")) from None
+        between = Seen.of(state.snapshot.timeline).changed_by(timeline)
+        if between and any(each in text for each in _CONFLICTS):
+            raise CommitBetweenError(uri=self.storage.uri, instants=between) from None
 
     def _begins_anew(self, state: IndexedState, timeline: Timeline, report: WriteReport) -> bool:
         """Whether a failed write is worth another try: others committed since the table was looked at."""
