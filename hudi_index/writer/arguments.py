@@ -87,8 +87,8 @@ def pairs_of(option: str, texts: Sequence[str]) -> dict[str, str]:
             raise InvalidOptionError(option=option, value=MASK, reason="expected NAME=VALUE")
         if is_secret(name, value):
             reason = (
-                "everybody on this machine can read a command line: tell the Spark session, by a setting that "
-                "no command line shows"
+                "everybody on this machine can read a command line: tell it to Spark, by a setting that no "
+                "command line shows"
             )
             raise InvalidOptionError(option=option, value=f"{name}={MASK}", reason=reason)
         found[name.strip()] = value

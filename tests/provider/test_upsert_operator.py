@@ -80,8 +80,12 @@ def test_what_can_not_be_is_refused_before_any_spark(
 
 
 def test_rows_come_from_where_the_connection_lets_tables_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    extra = {"base_path": "/data", "tables": {"landing": "/elsewhere/landing"}}
-    monkeypatch.setenv("AIRFLOW_CONN_LIMITED", json.dumps({"conn_type": "hudi_index", "extra": extra}))
+    connection = {
+        "conn_type": "hudi_index",
+        "host": "/data",
+        "extra": {"tables": {"landing": "/elsewhere/landing"}},
+    }
+    monkeypatch.setenv("AIRFLOW_CONN_LIMITED", json.dumps(connection))
     operator = HudiIndexedUpsertOperator(
         task_id="load", table="t", source=["in/1", "landing"], hudi_index_conn_id="limited"
     )

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from hudi_index.spark import WriteReport
 
-__all__ = ["DRIVER_POINTS", "SCHEMA", "WORKER_POINTS", "WRITER"]
+__all__ = ["DRIVER_POINTS", "JAVA_LIVES_ON", "SCHEMA", "WORKER_POINTS", "WRITER"]
 
 SCHEMA = "id string, part string, ts bigint, v string, gone boolean"
 WRITER = "orders"
@@ -42,6 +42,8 @@ DRIVER_POINTS = (
     "index commit decided, not visible",
     "before Spark notes the end",
 )
+JAVA_LIVES_ON = ", Java lives on"
+"""Behind a point: only Python is killed, and Java has the moment to go on in which it notices."""
 WORKER_POINTS = ("a worker while rows are tagged", "a worker, all its tries")
 _FEW = {
     "hoodie.upsert.shuffle.parallelism": "2",
@@ -64,10 +66,11 @@ class Mortal:
     now: int = field(default=-1, init=False)
 
     def die(self, point: str) -> None:
-        """Die if this is the point. Python alone would leave its Java a moment to go on."""
-        if point == self.point and self.now >= self.batch:
+        """Die if this is the point, with Java if that is not to live on."""
+        if self.now >= self.batch and self.point in (point, point + JAVA_LIVES_ON):
             gateway: Any = self.spark.sparkContext._gateway
-            os.kill(gateway.proc.pid, signal.SIGKILL)
+            if point == self.point:
+                os.kill(gateway.proc.pid, signal.SIGKILL)
             os.kill(os.getpid(), signal.SIGKILL)
 
     def arm(self) -> None:
@@ -76,7 +79,7 @@ class Mortal:
         self._around(IndexedWriter, "_note_commit", before="between data and index commit")
         self._around(Ledger, "commit", before="within the index commit")
         self._around(Ledger, "_complete", before="index commit decided, not visible", only_commits=True)
-        if self.point == "within the data commit":
+        if self.point.startswith("within the data commit"):
             Thread(target=self._die_beside_written_files, daemon=True).start()
 
     def _around(self, owner: type, name: str, *, before: str, only_commits: bool = False) -> None:

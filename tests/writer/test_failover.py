@@ -21,7 +21,14 @@ from hudi_index.validation import Request
 from hudi_index.writer.lease import WriterLease
 from tests.parity.tables import COW, MOR, HudiTable
 from tests.repository.tree import ROOT
-from tests.writer.mortal_stream import DRIVER_POINTS, SCHEMA, WORKER_POINTS, WRITER, pending_with_files
+from tests.writer.mortal_stream import (
+    DRIVER_POINTS,
+    JAVA_LIVES_ON,
+    SCHEMA,
+    WORKER_POINTS,
+    WRITER,
+    pending_with_files,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -206,6 +213,17 @@ def test_a_driver_that_dies_at_every_point_and_loses_its_checkpoint(
     assert streamed.numbers() == [*before, *_NUMBERS]
     assert not streamed.repeated()
     streamed.check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_a_driver_whose_java_lives_on(spark: SparkSession, tmp_path: Path, table_type: str) -> None:
+    """It may or may not complete the commit that it was at; the batch is there once in either case."""
+    streamed = Streamed.make(spark, tmp_path, table_type)
+    streamed.run(f"within the data commit{JAVA_LIVES_ON}", 1, code=-9)
+    streamed.run()
+    streamed.check()
+    assert streamed.numbers() == _NUMBERS
 
 
 @pytest.mark.slow

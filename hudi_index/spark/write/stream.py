@@ -13,6 +13,7 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 
 from hudi_index.arguments import check_text
 from hudi_index.errors import HudiIndexError
@@ -84,37 +85,41 @@ class StreamWriter:
 
     def close(self) -> None:
         """Give the name free. A batch that comes afterwards takes it again."""
-        with _lock:
-            lease, self._lease = self._lease, None
-        if lease is not None:
-            lease.close()
+        if self._lease is not None:
+            self._release(self._lease)
 
     def _hold(self, spark: SparkSession, made: IndexedWriter, name: str, query_id: str) -> None:
         if self._lease is not None and self._query_id == query_id:
             # A process that slept for long may have lost it.
             self._lease.check()
             return
-        self.close()
-        query = _query_of(spark, query_id)
-        other = _holders.get((made.storage.uri, name))
-        if other is not None and other is not self and _query_of(spark, other._query_id) is None:
+        key = made.storage.uri, name
+        held = _holders.get(key)
+        if held is not None and held._query_id and _query_of(spark, held._query_id) is None:
             # It has ended a moment ago, and its thread was not as fast as this one.
-            other.close()
+            held.close()
         lease = WriterLease(made.storage, name)
         with _lock:
-            self._lease, self._query_id = lease, query_id
-            _holders[made.storage.uri, name] = self
+            self._lease, self._query_id, _holders[key] = lease, query_id, self
+        query = _query_of(spark, query_id)
         if query is not None:
-            Thread(target=self._close_after, args=(query, lease), daemon=True).start()
+            Thread(target=self._release_after, args=(query, lease), daemon=True).start()
 
-    def _close_after(self, query: Any, lease: WriterLease) -> None:
+    def _release_after(self, query: Any, lease: WriterLease) -> None:
         """Give the name free when a query ends, however it does."""
-        with suppress(Py4JError, OSError):
+        with suppress(PySparkException, Py4JError, OSError):
             # Raises what the query failed with, and if Java is gone.
             query.awaitTermination()
         with suppress(HudiIndexError, OSError):
+            self._release(lease)
+
+    def _release(self, lease: WriterLease) -> None:
+        with _lock:
             if self._lease is lease:
-                self.close()
+                self._lease = None
+                for key in [key for key, each in _holders.items() if each is self]:
+                    del _holders[key]
+        lease.close()
 
 
 def _query_of(spark: SparkSession, query_id: str) -> Any:
