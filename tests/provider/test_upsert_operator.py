@@ -104,7 +104,7 @@ def test_rows_come_from_where_the_connection_lets_tables_be(monkeypatch: pytest.
 def test_passwords_are_refused_and_so_is_the_other_backend() -> None:
     operator = HudiIndexedUpsertOperator(task_id="load", table="/t", source="s3://me:hunter2@bucket/rows")
     with pytest.raises(JobRefusedError, match="credentials") as raised:
-        operator.render_template_fields({})  # type: ignore[typeddict-item]
+        operator.render_template_fields({})
     assert "hunter2" not in str(raised.value)
     with pytest.raises(ValueError, match="Hudi's own writer"):
         HudiIndexedUpsertOperator(task_id="load", table="/t", source="/rows", backend="native")

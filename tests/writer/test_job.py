@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from airflow_hudi_index.spark_jobs.upsert import write
 from hudi_index import IndexedTable
 from hudi_index.errors import InvalidOptionError, UserError
 from hudi_index.spark.job import job_parser
 from hudi_index.writer.arguments import add_write_arguments
+from spark_jobs.upsert import write
 from tests.parity.tables import COW, HudiTable
 
 if TYPE_CHECKING:
