@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = [
+    "WRITES",
     "JobConflictError",
     "JobCrashedError",
     "JobRefusedError",
@@ -21,6 +22,8 @@ __all__ = [
 ]
 
 _EXAMPLES = 3
+WRITES = ("upsert", "delete")
+"""Verbs that write to the table itself."""
 
 
 class JobConflictError(AirflowException):
@@ -80,6 +83,10 @@ def summary_of(report: dict[str, Any]) -> str:
         queries = report.get("queries", ())
         pruned = sum((each.get("file_groups_read") or 0) < (each.get("file_groups") or 0) for each in queries)
         said.append(f"{len(queries)} queries asked, {pruned} of them pruned, no difference")
+    elif report.get("verb") in WRITES:
+        counted = ("inserted", "updated", "moved", "deleted", "late")
+        said.append(", ".join(f"{report.get(name, 0)} {name}" for name in counted))
+        said += ["the batch was committed before"] if report.get("is_repeated") else []
     elif report.get("file_groups"):
         said.append(f"{report['file_groups_changed']} of {report['file_groups']} file groups read")
         said.append(f"{report['entries_added']} entries added, {report['entries_removed']} removed")

@@ -29,13 +29,17 @@ OPERATORS = (
     "HudiRepairIndexesOperator",
     "HudiValidateIndexesOperator",
     "HudiDropIndexOperator",
+    "HudiIndexedUpsertOperator",
 )
 REPORTS = {
     "A job's report": "hudi_index.jobs.JobReport",
     "A table's status": "hudi_index.lifecycle.TableStatus",
     "An index's status": "hudi_index.lifecycle.IndexStatus",
     "What a scan read": "hudi_index.scan.ScanReport",
+    "What a write did": "hudi_index.spark.WriteReport",
+    "What became of its rows": "hudi_index.spark.TagCounts",
 }
+WRITERS = ("upsert", "delete", "start_stream", "stream_writer")
 CODES = {
     0: "fine",
     1: "our fault, or the machine's",
@@ -284,7 +288,7 @@ def document() -> Iterator[str]:
     yield from public()
     yield "## Python"
     yield from python_of("hudi_index.IndexedTable")
-    for name in ("enable", "disable", "explain", "sql", "read_indexed"):
+    for name in ("enable", "disable", "explain", "sql", "read_indexed", *WRITERS):
         yield from python_of(f"hudi_index.spark.{name}", methods=False)
     yield from python_of("hudi_index.spark.last_plans", methods=False)
     yield from python_of("hudi_index.spark.native.NativeIndexes")

@@ -8,6 +8,7 @@ from airflow_hudi_index.operators.drop import HudiDropIndexOperator
 from airflow_hudi_index.operators.job import HudiIndexJobOperator
 from airflow_hudi_index.operators.maintain import HudiMaintainIndexesOperator
 from airflow_hudi_index.operators.repair import HudiRepairIndexesOperator
+from airflow_hudi_index.operators.upsert import HudiIndexedUpsertOperator
 from airflow_hudi_index.operators.validate import HudiValidateIndexesOperator
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "HudiCreateIndexOperator",
     "HudiDropIndexOperator",
     "HudiIndexJobOperator",
+    "HudiIndexedUpsertOperator",
     "HudiMaintainIndexesOperator",
     "HudiRepairIndexesOperator",
     "HudiValidateIndexesOperator",

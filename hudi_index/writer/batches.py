@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hudi_index.table.archived import archived_extra_metadata_backwards
 from hudi_index.writer.options import BATCH
@@ -23,11 +23,14 @@ __all__ = ["Batch", "CommittedBatches"]
 _EXTRA = "extraMetadata"
 
 
-class Batch(NamedTuple):
+@dataclass(frozen=True)
+class Batch:
     """A batch that a commit holds."""
 
     writer: str
     batch: str
+    counts: bool = field(default=False, compare=False)
+    """Whether it is a number, and each batch of this writer has a larger one than those before it."""
 
     @classmethod
     def of(cls, extra: Mapping[str, str] | None) -> Batch | None:
@@ -38,11 +41,11 @@ class Batch(NamedTuple):
         except (ValueError, KeyError, TypeError):
             return None
 
-    def is_before(self, other: Batch) -> bool:
-        """Whether the same writer counts its batches, and this one was written before the other."""
-        if self.writer != other.writer or not (self.batch.isdecimal() and other.batch.isdecimal()):
+    def comes_after(self, other: Batch) -> bool:
+        """Whether this writer counts its batches, and wrote the other one before this one."""
+        if not self.counts or self.writer != other.writer or not other.batch.isdecimal():
             return False
-        return int(self.batch) < int(other.batch)
+        return int(other.batch) < int(self.batch)
 
 
 @dataclass
@@ -61,8 +64,8 @@ class CommittedBatches:
         for requested_time, batch in self._backwards(timeline):
             if batch == wanted:
                 return requested_time
-            if batch.is_before(wanted):
-                # It counts upwards, so what is further back is smaller still.
+            if wanted.comes_after(batch):
+                # What is further back has smaller numbers still.
                 return None
         return None
 

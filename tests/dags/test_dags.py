@@ -46,6 +46,7 @@ def test_every_dag_explains_itself(dags: dict[str, Any]) -> None:
         "hudi_index_maintenance",
         "hudi_index_maintenance_by_sensor",
         "hudi_index_compaction",
+        "hudi_index_upsert",
         "hudi_index_validation",
     }
     listed = (ROOT / "dags" / "README.md").read_text(encoding="utf-8")
@@ -168,3 +169,27 @@ def test_validation_fails_on_a_wrong_index_takes_it_out_and_rebuilds_it(
     assert run.states["rebuild[0]"] == "success"
     assert (run.states["result"], run.state) == ("failed", "failed")
     assert [each.state for each in IndexedTable.open(tables["wrong"].path).indexes()] == ["ready"]
+
+
+@pytest.mark.usefixtures("shared_java")
+def test_upsert_writes_the_rows_of_a_run_once(
+    dags: dict[str, Any], spark: SparkSession, tmp_path: Path
+) -> None:
+    hudi = HudiTable(spark, tmp_path / "t", COW)
+    hudi.bulk_insert(hostile_rows(range(6)))
+    table = IndexedTable.open(hudi.path)
+    table.create_all(["CREATE INDEX records ON t USING record_index (id)", "CREATE INDEX by_big ON t (big)"])
+    rows = hudi.frame(hostile_rows(range(4, 8), ts=2, salt=1)).selectExpr("*", "id = 'k0004' as gone")
+    rows.write.parquet(str(tmp_path / "rows"))
+
+    run = run_dag(
+        dags["hudi_index_upsert"], table=str(hudi.path), source=str(tmp_path / "rows"), deletes="gone"
+    )
+
+    assert run.state == "success", run.states
+    report = run.xcom("upsert")
+    assert (report["writer"], report["batch"]) == ("hudi_index_upsert/upsert", run.dag_run.run_id)
+    assert (report["inserted"], report["updated"], report["deleted"]) == (2, 1, 1)
+    assert sorted(report["indexes"]) == ["by_big", "records"]
+    assert run.xcom("validate")["passed"]
+    assert sorted(row.id for row in hudi.read().collect()) == [f"k000{i}" for i in (0, 1, 2, 3, 5, 6, 7)]

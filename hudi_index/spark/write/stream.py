@@ -8,10 +8,15 @@ the streaming query, which is the checkpoint's, is part of their names.
 from __future__ import annotations
 
 import logging
-from threading import Lock
+from contextlib import suppress
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+
 from hudi_index.arguments import check_text
+from hudi_index.errors import HudiIndexError
 from hudi_index.spark.write.verbs import writer_of
 from hudi_index.spark.write.writer import IndexedWriter, Settings
 from hudi_index.writer.batches import Batch
@@ -39,8 +44,8 @@ _lock = Lock()
 class StreamWriter:
     """Writes micro-batches, for `writeStream.foreachBatch`.
 
-    The right to write under its name is taken with the first batch, and kept until it is closed, its query
-    ended and another one of this process asks for the name, or the process ends.
+    The right to write under its name is taken with the first batch, and given back when the query or the
+    process ends, or by `close`.
     """
 
     def __init__(
@@ -72,33 +77,59 @@ class StreamWriter:
         made.spark = spark
         name = self.writer or query_id or "stream"
         self._hold(spark, made, name, query_id)
-        report = made.upsert(rows, Batch(f"{name}/{query_id}", str(batch)))
+        report = made.upsert(rows, Batch(f"{name}/{query_id}", str(batch), counts=True))
         self.last_report = report
         log.info("%s", report.to_json())
         if self._on_batch is not None:
             self._on_batch(report)
 
     def close(self) -> None:
-        """Give the name free."""
+        """Give the name free. A batch that comes afterwards takes it again."""
         if self._lease is not None:
-            self._lease.close()
-            self._lease = None
+            self._release(self._lease)
 
     def _hold(self, spark: SparkSession, made: IndexedWriter, name: str, query_id: str) -> None:
-        if self._lease is not None:
+        if self._lease is not None and self._query_id == query_id:
             # A process that slept for long may have lost it.
             self._lease.check()
             return
+        key = made.storage.uri, name
+        held = _holders.get(key)
+        if held is not None and held._query_id and _query_of(spark, held._query_id) is None:
+            # It has ended a moment ago, and its thread was not as fast as this one.
+            held.close()
+        lease = WriterLease(made.storage, name)
         with _lock:
-            other = _holders.get((made.storage.uri, name))
-            if other is not None and other is not self and not other._is_active(spark):
-                other.close()
-            self._query_id = query_id
-            self._lease = WriterLease(made.storage, name)
-            _holders[made.storage.uri, name] = self
+            self._lease, self._query_id, _holders[key] = lease, query_id, self
+        query = _query_of(spark, query_id)
+        if query is not None:
+            Thread(target=self._release_after, args=(query, lease), daemon=True).start()
 
-    def _is_active(self, spark: SparkSession) -> bool:
-        return any(query.id == self._query_id for query in spark.streams.active)
+    def _release_after(self, query: Any, lease: WriterLease) -> None:
+        """Give the name free when a query ends, however it does."""
+        with suppress(PySparkException, Py4JError, OSError):
+            # Raises what the query failed with, and if Java is gone.
+            query.awaitTermination()
+        with suppress(HudiIndexError, OSError):
+            self._release(lease)
+
+    def _release(self, lease: WriterLease) -> None:
+        with _lock:
+            if self._lease is lease:
+                self._lease = None
+                for key in [key for key, each in _holders.items() if each is self]:
+                    del _holders[key]
+        lease.close()
+
+
+def _query_of(spark: SparkSession, query_id: str) -> Any:
+    """Java's object for a running query; None if there is none.
+
+    Not by `spark.streams`: that of a micro-batch's session knows no query.
+    """
+    jvm: Any = spark._jvm
+    running = spark._jsparkSession.sharedState().activeStreamingQueries()
+    return running.get(jvm.java.util.UUID.fromString(query_id)) if query_id else None
 
 
 def stream_writer(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from hudi_index.arguments import check_text
+from hudi_index.arguments import check_count, check_text
 from hudi_index.engine import IndexedTable
 from hudi_index.errors import InvalidOptionError, NoJvmError, WrongTypeError
 from hudi_index.spark.write.writer import IndexedWriter, Settings
@@ -53,7 +53,8 @@ def upsert(
         table: The table, which exists and has a record index.
         writer: Names who writes, together with `batch`: a batch that this writer has committed is not
             written again, only its indexes are finished.
-        batch: Names the batch, or counts it.
+        batch: Names the batch, as a text, or counts it, as a number that grows with each batch of this
+            writer. What is counted is found sooner.
         deletes: A column that is true for rows that delete their record, beside `_hoodie_is_deleted`.
         index: `sync` maintains all indexes in this step, `async` leaves that to maintenance.
         lag: What to do about file groups that the index does not describe: `read` their keys, `maintain`
@@ -128,4 +129,7 @@ def _batch(writer: str | None, batch: str | int | None) -> Batch | None:
         return None
     if isinstance(batch, bool) or not isinstance(batch, (str, int)):
         raise WrongTypeError(option="batch", value=batch, expected="a text or a whole number")
-    return Batch(check_text("writer", writer, "the name of a writer"), str(batch))
+    if isinstance(batch, int):
+        check_count("batch", batch)
+    name = check_text("writer", writer, "the name of a writer")
+    return Batch(name, str(batch), counts=isinstance(batch, int))

@@ -120,7 +120,9 @@ class IndexedWriter:
         return self._write("delete", frame, batch)
 
     def _write(self, verb: str, frame: DataFrame, batch: Batch | None) -> WriteReport:
-        report = WriteReport(verb, self.storage.uri, *(batch or (None, None)))
+        report = WriteReport(verb, self.storage.uri)
+        if batch:
+            report.writer, report.batch = batch.writer, batch.batch
         # A batch without a name gets one all the same: by it the commit is known for this write's.
         noted = batch or Batch(f"once-{uuid.uuid4().hex}", "0")
         with report.phase("look"):
@@ -141,15 +143,14 @@ class IndexedWriter:
         prepare(state, keys=self.settings.keys)
         options = write_options(state.snapshot.config, verb, self.settings.options)
         options |= conflict_options(self.spark, options)
+        options |= batch_options(noted.writer, noted.batch)
         may_read = True
         while True:
             state, prepared = self._close_lag(state, verb, report, may_read=may_read)
             report.attempts += 1
             try:
                 with report.phase("write"):
-                    self._hand_to_hudi(
-                        verb, frame, state, prepared, {**options, **batch_options(*noted)}, report
-                    )
+                    self._hand_to_hudi(verb, frame, state, prepared, options, report)
                 break
             except Exception as error:
                 # Whatever it was: what the timeline says is what happened.
