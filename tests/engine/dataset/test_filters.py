@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from datetime import datetime, timezone
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudi_index import ScanReport
+from hudi_index import IndexedTable, ScanReport
 from hudi_index.dataset.expressions import ArrowCall, ArrowField, ArrowLiteral, read_expression
 from tests.engine.dataset.hostile import COLUMNS, VALUES, make_table, plain_rows
+from tests.support.tables import T1, Fabricated, schema_of
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from hudi_index import IndexedTable
 
 _COMPARISONS = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
 _ODD: dict[str, list[Any]] = {
@@ -177,3 +177,80 @@ def test_a_long_list_prunes_by_its_ends(both: Any) -> None:
     report = ScanReport()
     assert table.dataset(report=report).to_table(filter=condition).num_rows == rows.filter(condition).num_rows
     assert report.file_groups_read < report.file_groups
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> IndexedTable:
+    """Six file groups of one row, with values whose type matters."""
+    columns = schema_of(
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("r", pa.float32()),
+        pa.field("n", pa.int32()),
+        pa.field("b", pa.bool_()),
+        pa.field("ts", pa.timestamp("us", "UTC")),
+        pa.field("big", pa.decimal128(38, 10)),
+        pa.field("bytes", pa.binary()),
+    )
+    made = Fabricated(tmp_path_factory.mktemp("odd") / "t", columns=columns, partition_fields="")
+    singles = [0.1, 0.2, 1.5, None, float("nan"), -0.0]
+    for number, single in enumerate(singles):
+        row = {
+            "id": str(number),
+            "r": single,
+            "n": number,
+            "b": [True, False, None][number % 3],
+            "ts": datetime(9999 - number, 1, 1, tzinfo=timezone.utc),
+            "big": number * Decimal("1111111111111111111111111111.1111111111"),
+            "bytes": bytes([255 - number]),
+        }
+        made.base_file("", f"g{number}", T1, [row])
+    made.commit(T1)
+    statements = (
+        "CREATE INDEX stats ON t USING column_stats (r, n, b, ts, big, bytes)",
+        "CREATE INDEX bits ON t USING bitmap (b, n)",
+        "CREATE INDEX singles ON t USING secondary_index (r)",
+    )
+    IndexedTable.open(made.path).create_all(statements)
+    return IndexedTable.open(made.path)
+
+
+_NANOSECONDS = pa.timestamp("ns", "UTC")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        # Constants that are no conditions are values nevertheless.
+        pc.if_else(pc.field("b"), 7, 8).is_valid(),
+        pc.coalesce(pc.scalar(7), pc.field("n")).is_valid(),
+        pc.if_else(pc.field("b"), pc.scalar("x"), pc.scalar(None)).is_null(),
+        # Arrow brings the list to the column's type, and not the column to the list's.
+        pc.field("r").isin([0.1]),
+        pc.field("r").isin([0.1, 0.2, None]),
+        ~pc.field("r").isin([0.1]),
+        pc.field("r").cast(pa.float64()).isin([0.1]),
+        pc.field("r").isin([-0.0]),
+        pc.field("r").isin([float("nan")]),
+        pc.field("n").isin([1.0, 2.0]),
+        pc.field("n").isin(pa.array([1, 2], pa.uint8())),
+        pc.field("n").isin(pa.array([1, 2]).dictionary_encode()),
+        pc.field("n").isin(["1"]),
+        pc.field("big").isin([0]),
+        # A cast that may overflow gives other times.
+        pc.field("ts").cast(_NANOSECONDS, safe=False) < pa.scalar(0, _NANOSECONDS),
+        pc.field("ts").cast(_NANOSECONDS, safe=False) > pa.scalar(0, _NANOSECONDS),
+        pc.field("big") == Decimal("1111111111111111111111111111.1111111111"),
+        pc.field("big") > 1.5,
+        pc.field("bytes") > bytes([252]),
+        pc.field("bytes").isin([bytes([254])]),
+        pc.field("n").cast(pa.int8(), safe=False) == 1,
+        pc.field("n") < pa.scalar(2**64 - 1, pa.uint64()),
+        (pc.field("n") == 1) != pc.scalar(None).cast(pa.bool_()),
+    ],
+)
+def test_what_arrow_makes_of_types_is_not_pruned(odd: IndexedTable, condition: pc.Expression) -> None:
+    _check(odd, plain_rows(odd), condition)
+
+
+def test_a_list_of_doubles_prunes_a_column_of_singles(odd: IndexedTable) -> None:
+    assert odd.dataset().plan(pc.field("r").isin([0.1])).kept == 1
