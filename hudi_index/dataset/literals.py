@@ -129,7 +129,7 @@ def value_type_of(data_type: Any) -> Any:
 
 
 def keeps_values(source: SqlType, cast: Any) -> bool:
-    """Whether Arrow's cast of any value of a type, with these options, is that value if it is not an error."""
+    """Whether Arrow's cast with these options keeps every value of a type that it gives at all."""
     target = value_type_of(cast.type.field("to_type").type)
     if source.is_integral:
         return _keeps_whole(source.bits, target)

@@ -32,6 +32,9 @@ _ODD: dict[str, list[Any]] = {
     "local": [pa.scalar(0, pa.timestamp("s")), pa.scalar(1, pa.timestamp("ns"))],
     "d": [pa.scalar(1), pa.scalar(Decimal("1.5")), pa.scalar(Decimal("1.505")), pa.scalar(1.5)],
     "day": [pa.scalar(0, pa.timestamp("us")), pa.scalar(0, pa.date64())],
+    "big": [pa.scalar(0), pa.scalar(Decimal("1.5")), pa.scalar(1.5), pa.scalar(Decimal("1.50000000000"))],
+    "raw": [pa.scalar("a"), pa.scalar(b"a", pa.large_binary())],
+    "b": [pa.scalar(1)],
 }
 _CASTS: dict[str, Any] = {
     "n": pa.int64(),
@@ -39,6 +42,11 @@ _CASTS: dict[str, Any] = {
     "l": pa.float64(),
     "d": pa.decimal128(20, 4),
     "s": pa.large_string(),
+    "ts": pa.timestamp("ns", "UTC"),
+    "big": pa.decimal256(50, 12),
+    "raw": pa.large_binary(),
+    "b": pa.int8(),
+    "f": pa.float32(),
 }
 
 
@@ -48,7 +56,9 @@ def leaves(draw: Any, columns: tuple[str, ...]) -> Any:
     column, data_type = pc.field(name), COLUMNS.field(name).type
     value = st.sampled_from([*VALUES[name], None]).map(lambda each: pa.scalar(each, data_type))
     kind = draw(
-        st.sampled_from(("compare", "compare", "odd", "in", "null", "cast", "text", "nested", "swap"))
+        st.sampled_from(
+            ("compare", "compare", "odd", "in", "null", "cast", "text", "nested", "swap", "pair", "odd list")
+        )
     )
     compare = draw(st.sampled_from(_COMPARISONS))
     if kind == "odd" and name in _ODD:
@@ -60,7 +70,12 @@ def leaves(draw: Any, columns: tuple[str, ...]) -> Any:
         choices = [column.is_null(), column.is_valid(), column.is_null(nan_is_null=name in "fr")]
         return draw(st.sampled_from([*choices, *([column.is_nan()] if name in "fr" else [])]))
     if kind == "cast" and name in _CASTS:
-        return compare(column.cast(_CASTS[name]), draw(value))
+        return compare(column.cast(_CASTS[name], safe=draw(st.booleans())), draw(value))
+    if kind == "odd list" and name in _ODD:
+        chosen = draw(st.sampled_from(_ODD[name]))
+        return pc.is_in(column, value_set=pa.array([chosen.as_py(), None], chosen.type))
+    if kind == "pair":
+        return compare(column, pc.field(draw(st.sampled_from(columns))))
     if kind == "text":
         text, pattern = pc.field("s"), draw(st.sampled_from(("a", "", "x", "a%", "%b", "a_b", "\\%", "A")))
         functions = (pc.starts_with, pc.ends_with, pc.match_substring, pc.match_like)
@@ -81,6 +96,8 @@ def expressions(columns: tuple[str, ...]) -> st.SearchStrategy[pc.Expression]:
             children.map(lambda each: ~each),
             children.map(lambda each: each.is_null()),
             st.tuples(children, children, children).map(lambda each: pc.if_else(*each)),
+            children.map(lambda each: pc.if_else(each, pc.scalar(1), pc.field("n")).is_valid()),
+            children.map(lambda each: each & pc.scalar(None).cast(pa.bool_())),
             pair.map(lambda each: pc.coalesce(*each)),
         )
 
