@@ -16,10 +16,16 @@ if TYPE_CHECKING:
 
     from hudi_index.table import TableConfig
 
-__all__ = ["BATCH", "KEY_GENERATOR", "batch_options", "table_options", "write_options"]
+__all__ = ["BATCH", "KEY_GENERATOR", "UNLESS_GIVEN", "batch_options", "table_options", "write_options"]
 
 BATCH = "hudi_index.batch"
 """Where a commit's extra metadata name the batch that it holds."""
+UNLESS_GIVEN = {
+    # Located rows don't know their positions; but to note which base file those were of, every task of a
+    # write to a merge-on-read table would list its partition.
+    "hoodie.write.record.positions": "false",
+}
+"""What makes a write cheaper and changes nothing else."""
 
 _META_PREFIX = "hoodie.datasource.write.commitmeta.key.prefix"
 KEY_GENERATOR = "hoodie.datasource.write.keygenerator.class"

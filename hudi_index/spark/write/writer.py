@@ -37,7 +37,7 @@ from hudi_index.spark.write.tagging import TaskCounts, located_rows, total_of
 from hudi_index.table import Timeline
 from hudi_index.table.following import follow
 from hudi_index.writer.batches import Batch, CommittedBatches
-from hudi_index.writer.options import batch_options, write_options
+from hudi_index.writer.options import UNLESS_GIVEN, batch_options, write_options
 from hudi_index.writer.prepare import KEYS, LAGS, costs_less_to_read, prepare, record_index_of
 from hudi_index.writer.report import WriteReport
 from hudi_index.writer.since import Seen
@@ -141,7 +141,7 @@ class IndexedWriter:
             return report
         # Before anything is maintained: what can't be written is refused at once.
         prepare(state, keys=self.settings.keys)
-        options = write_options(state.snapshot.config, verb, self.settings.options)
+        options = UNLESS_GIVEN | write_options(state.snapshot.config, verb, self.settings.options)
         options |= conflict_options(self.spark, options)
         options |= batch_options(noted.writer, noted.batch)
         may_read = True
