@@ -102,14 +102,10 @@ def test_odd_keys_are_one_record_each(twins: Twins) -> None:
 def test_a_key_that_hudi_refuses_is_refused(twins: Twins, key: str | None) -> None:
     rows = [{**row("", 6, "eu", "x"), "id": key}]
     before = twins.ours.completed()
-    messages = []
-    for write in (
-        lambda: twins.hudis.upsert(rows),
-        lambda: upsert(twins.ours.frame(rows), twins.ours.path, **twins._given),
-    ):
-        with pytest.raises(Py4JJavaError, match="HoodieKeyException") as caught:
-            write()
-        messages.append(next(each for each in str(caught.value).splitlines() if "recordKey" in each))
+    with pytest.raises(Py4JJavaError, match="HoodieKeyException"):
+        twins.hudis.upsert(rows)
+    with pytest.raises(Py4JJavaError, match="HoodieKeyException"):
+        upsert(twins.ours.frame(rows), twins.ours.path, **twins._given)
     assert twins.ours.completed() == before
 
 
@@ -197,7 +193,7 @@ def test_a_key_that_stands_twice_is_decided_at_each_place(
 def test_values_of_all_types_arrive_as_by_hudi(spark: SparkSession, tmp_path: Path) -> None:
     schema = (
         "id string, ts bigint, region string, m map<string,bigint>, s array<struct<q:int,r:string>>, "
-        "d decimal(38,10), t timestamp, n timestamp_ntz, b binary, y tinyint, f float, "
+        "d decimal(38,10), t timestamp, n timestamp_ntz, b binary, f float, "
         "deep struct<a:array<map<string,date>>,z:struct<w:double>>"
     )
     made = [
@@ -207,11 +203,10 @@ def test_values_of_all_types_arrive_as_by_hudi(spark: SparkSession, tmp_path: Pa
         "timestamp_micros(-3000000000000001 + ts)",
         "cast(timestamp_micros(ts) as timestamp_ntz)",
         "cast(concat(id, '\\0') as binary)",
-        "cast(-1 as tinyint)",
         "cast('NaN' as float)",
         "named_struct('a', array(map('k', date'1600-01-01')), 'z', named_struct('w', double('-0.0')))",
     ]
-    names = [part.split()[0] for part in ("m", "s", "d", "t", "n", "b", "y", "f", "deep")]
+    names = [part.split()[0] for part in ("m", "s", "d", "t", "n", "b", "f", "deep")]
     twins = Twins(spark, tmp_path, MOR, shape={"schema": schema}, statements=RECORDS)
 
     def frame(*rows: tuple[str, int, str, bool]) -> DataFrame:
