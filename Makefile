@@ -88,7 +88,8 @@ reference: $(STAMP) ## Write docs/reference.md from the code
 	    code=$$?; rm -rf "$$home"; exit $$code
 
 bench: $(STAMP) ## Run the benchmarks in their short form, in under ten minutes
-	@for benchmark in storage lookup scan dataset "queries --short" "lifecycle --short"; do \
+	@for benchmark in storage lookup scan dataset "queries --short" "lifecycle --short" \
+	    "writer --short"; do \
 	    set -- $$benchmark; $(BIN)/python benchmarks/$$1.py $$2 || exit 1; done
 
 # One file for all Python versions and platforms: uv writes markers where they differ. It writes no addresses.

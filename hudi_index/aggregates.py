@@ -49,6 +49,8 @@ class TextConditions:
     text: str
     time_zone: str
     change: Change
+    has_known_names: bool = False
+    """Whether a plan before this one knew all names, those of indexes by which expressions are called too."""
 
     @property
     def session(self) -> Session:
@@ -61,14 +63,20 @@ class TextConditions:
         try:
             found = bind(parsed, schema)
         except UnknownColumnError as error:
-            # The first plan knew it: the name of an index, by which its expression may be called.
+            if not self.has_known_names:
+                raise
             found = Unknown(error.column, "it is no column")
         return self.change(found, schema)
 
 
 def not_true(predicate: str, time_zone: str) -> TextConditions:
     """The rows for which a predicate is false or null."""
-    return TextConditions(predicate, time_zone, lambda expression, _: IsTrue(expression, is_negated=True))
+    return TextConditions(
+        predicate,
+        time_zone,
+        lambda expression, _: IsTrue(expression, is_negated=True),
+        has_known_names=True,
+    )
 
 
 @dataclass(frozen=True)

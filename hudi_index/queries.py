@@ -73,11 +73,7 @@ class Queries:
             catalog=self._kept.catalog,
             only=only if only is None else check_list_of_texts("only", only),
         )
-        # One only: a snapshot of a large table is large. Each plan looks whether the table is still that.
-        self._seen.clear()
-        self._kept.snapshot = found.snapshot if as_of is None else None
-        if as_of is not None:
-            self._seen[as_of] = found.snapshot
+        self._keep(as_of, found.snapshot)
         return found
 
     def scan(
@@ -266,7 +262,16 @@ class Queries:
         if as_of is not None:
             check_text("as_of", as_of, "an instant, as a text")
         known = self._kept.snapshot if as_of is None else self._seen.get(as_of)
-        return Snapshot.load(self.storage, as_of, known=known, expected=self._config)
+        found = Snapshot.load(self.storage, as_of, known=known, expected=self._config)
+        self._keep(as_of, found)
+        return found
+
+    def _keep(self, as_of: str | None, snapshot: Snapshot) -> None:
+        """Have a snapshot at hand for the next look. One only: that of a large table is large."""
+        self._seen.clear()
+        self._kept.snapshot = snapshot if as_of is None else None
+        if as_of is not None:
+            self._seen[as_of] = snapshot
 
 
 def _report(report: ScanReport | None) -> ScanReport:

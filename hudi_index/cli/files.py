@@ -6,6 +6,7 @@ those too, is refused elsewhere: rows that were updated or deleted since would b
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ FORMATS = ("json", "paths", "symlink", "duckdb", "clickhouse")
 """`symlink` is the manifest that Hive's SymlinkTextInputFormat reads: Athena, Presto, Redshift Spectrum."""
 
 _GLOB_SIGNS = frozenset("{},*?'\\")
+_DUCKDB_SIGNS = re.compile(r"[*?\[]")
+"""What DuckDB takes for a pattern, which other files may meet too; in brackets each stands for itself."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,8 @@ class FileList:
         self._refuse_logs()
         paths = [self._location(path) for path in self.plan.files]
         if self.format in ("paths", "symlink"):
+            if odd := [path for path in paths if path.splitlines() != [path]]:
+                raise UserError(f"{odd[0]!r} is more than one line: take --format json")
             return "\n".join(paths)
         return _read_parquet(paths, self._any_file()) if self.format == "duckdb" else _clickhouse(paths)
 
@@ -81,7 +86,7 @@ def _read_parquet(paths: list[str], any_file: str | None) -> str:
     """A table function of DuckDB's. It takes no empty list: then a file gives the columns, and no row."""
     if not paths and any_file is None:
         raise UserError("the table has no base file, of which DuckDB could take the columns")
-    listed = ", ".join(_quoted(path) for path in paths or [str(any_file)])
+    listed = ", ".join(_quoted(_DUCKDB_SIGNS.sub(r"[\g<0>]", path)) for path in paths or [str(any_file)])
     # Names in paths are no columns: those are in the files.
     function = f"read_parquet([{listed}], union_by_name = true, hive_partitioning = false)"
     return function if paths else f"(SELECT * FROM {function} LIMIT 0)"

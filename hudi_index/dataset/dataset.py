@@ -90,16 +90,21 @@ class _Source:
 
     def _needed(self, columns: Any, condition: Any) -> tuple[Any, pa.Schema]:
         """What Arrow projects, and the schema of what it needs for that."""
-        projected: dict[str, Any] | None = None
+        projected: list[tuple[str, Any]] | None = None
         if columns is not None:
-            if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+            if not isinstance(columns, Mapping | list | tuple) or not all(
+                isinstance(name, str) for name in columns
+            ):
                 raise WrongTypeError(
-                    option="columns", value=columns, expected="names, or expressions by name"
+                    option="columns", value=columns, expected="a list of names, or expressions by name"
                 )
             given = columns.items() if isinstance(columns, Mapping) else ((each, None) for each in columns)
-            projected = {name: self._field(name) if each is None else each for name, each in given}
+            projected = [(name, self._field(name) if each is None else each) for name, each in given]
         roots: set[str] = set()
-        for expression in [*([] if condition is None else [condition]), *(projected or {}).values()]:
+        for expression in [
+            *([] if condition is None else [condition]),
+            *(each for _, each in projected or ()),
+        ]:
             node = read_expression(expression)
             if node is None:
                 return projected, self.schema
@@ -369,6 +374,9 @@ def _has_field(data_type: Any, name: str) -> bool:
 
 
 def _as_type(column: Any, data_type: pa.DataType) -> Any:
+    if isinstance(data_type, pa.DictionaryType) and column.type == data_type.value_type:
+        # Not by a cast: Arrow has that for texts only.
+        return column.dictionary_encode()
     return column if column.type == data_type else column.cast(data_type)
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hudi_index.dataset.expressions import ArrowCall, ArrowField, ArrowLiteral, read_expression
-from hudi_index.dataset.literals import keeps_values, literal_of
+from hudi_index.dataset.literals import keeps_values, literal_of, value_type_of
 from hudi_index.predicate import BoundTerm, Session, Term, TextPattern, Unknown
 from hudi_index.predicate.expression import (
     FALSE,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
 
     from hudi_index.dataset.expressions import ArrowNode
-    from hudi_index.predicate import Schema
+    from hudi_index.predicate import Schema, SqlType
 
 __all__ = ["ArrowFilter"]
 
@@ -147,15 +147,23 @@ class _Reader:
             return BoundTerm(Term(".".join(node.parts)), sql_type)
         if isinstance(node, ArrowCall) and node.name == "cast" and node.options is not None:
             term = self._term(node.arguments[0])
-            return term if term and keeps_values(term.type, node.options.type.field("to_type").type) else None
+            return term if term and keeps_values(term.type, node.options) else None
         return None
 
     def _is_finer(self, node: ArrowField) -> bool:
         """Whether a timestamp has digits that Spark's has not."""
-        found: Any = self.arrow.field(node.parts[0]).type
-        for part in node.parts[1:]:
-            found = found.field(part).type
+        found = self._arrow_type(node)
         return isinstance(found, pa.TimestampType) and found.unit == "ns"
+
+    def _arrow_type(self, node: ArrowNode) -> Any:
+        """That of a column, or of a cast of one."""
+        if isinstance(node, ArrowCall):
+            return value_type_of(node.options.type.field("to_type").type)
+        parts: Any = getattr(node, "parts", ())
+        found: Any = self.arrow.field(parts[0]).type
+        for part in parts[1:]:
+            found = found.field(part).type
+        return found
 
     def _is_null(self, node: ArrowCall) -> Outcomes:
         (child,) = node.arguments
@@ -196,10 +204,12 @@ class _Reader:
         term = self._term(node.arguments[0])
         if term is None or node.options is None:
             return _unknown(node, "it is no column of the table")
-        values = [each for each in node.options["value_set"].values if each.is_valid]
-        has_null = len(values) < len(node.options["value_set"].values)
+        given: Any = node.options["value_set"].values
         is_null = IsNull(term)
-        literals = [literal_of(each, term.type) for each in values]
+        has_null = not all(each.is_valid for each in given)
+        literals = [literal_of(each, term.type) for each in given if each.is_valid]
+        # Arrow brings the list to the column's type: 0.1 becomes the single that is nearest to it.
+        literals += self._brought(given, self._arrow_type(node.arguments[0]), term.type)
         known = tuple(dict.fromkeys(each for each in literals if each is not None))
         listed: Expression = _one_of(term, known)
         if None in literals:
@@ -210,6 +220,18 @@ class _Reader:
         if 0 < len(known) <= _MOST_VALUES and not isinstance(listed, Unknown) and not term.type.is_fractional:
             others = Or.of([In(term, known, is_negated=True), is_null])
         return Outcomes(Or.of([listed, is_null if has_null else FALSE]), others, is_null)
+
+    def _brought(self, given: Any, data_type: Any, sql_type: SqlType) -> list[Literal | None]:
+        """The values of a list in another type; what can't be told is None."""
+        if given.type == data_type:
+            return []
+        try:
+            values = (given.dictionary_decode() if isinstance(given, pa.DictionaryArray) else given).cast(
+                data_type
+            )
+        except pa.ArrowException:
+            return [None]
+        return [literal_of(each, sql_type) for each in values if each.is_valid]
 
     def _text(self, node: ArrowCall) -> Outcomes:
         term, options = self._term(node.arguments[0]), node.options
@@ -230,8 +252,14 @@ class _Reader:
 
 
 def _constant(scalar: Any) -> Outcomes:
+    if not scalar.is_valid:
+        return Outcomes(FALSE, FALSE, TRUE)
+    if not pa.types.is_boolean(scalar.type):
+        # Neither true nor false, and still a value: `coalesce(7, n)` is valid.
+        unknown = Unknown(str(scalar.type), "it is a constant that is no condition")
+        return Outcomes(unknown, unknown, FALSE)
     value = scalar.as_py()
-    return Outcomes(*(TRUE if value is each else FALSE for each in (True, False, None)))
+    return Outcomes(*(TRUE if value is each else FALSE for each in (True, False)), FALSE)
 
 
 def _one_of(term: BoundTerm, literals: tuple[Literal, ...]) -> Expression:

@@ -19,7 +19,7 @@ from hudi_index.predicate.values.casts import Literal
 if TYPE_CHECKING:
     from hudi_index.predicate import SqlType
 
-__all__ = ["keeps_values", "literal_of"]
+__all__ = ["keeps_values", "literal_of", "value_type_of"]
 
 _MOST_DIGITS = 38
 _SINGLE_BITS, _DOUBLE_BITS = 24, 53
@@ -36,6 +36,8 @@ def literal_of(scalar: Any, sql_type: SqlType) -> Literal | None:
     if isinstance(source, pa.DictionaryType):
         scalar = scalar.value
         source = scalar.type
+        if not scalar.is_valid:
+            return None
     if sql_type.is_numeric:
         return _number(scalar, source, sql_type)
     if sql_type == types.BOOLEAN and pa.types.is_boolean(source):
@@ -121,10 +123,14 @@ def _timestamp(value: int, unit: str, sql_type: SqlType) -> Literal | None:
     return Literal(found if sql_type == types.TIMESTAMP else found.replace(tzinfo=None), sql_type)
 
 
-def keeps_values(source: SqlType, target: Any) -> bool:
-    """Whether Arrow's cast of any value of a type is that value, if it is not an error."""
-    if isinstance(target, pa.DictionaryType):
-        target = target.value_type
+def value_type_of(data_type: Any) -> Any:
+    """A type, or that of a dictionary's values."""
+    return data_type.value_type if isinstance(data_type, pa.DictionaryType) else data_type
+
+
+def keeps_values(source: SqlType, cast: Any) -> bool:
+    """Whether Arrow's cast with these options keeps every value of a type that it gives at all."""
+    target = value_type_of(cast.type.field("to_type").type)
     if source.is_integral:
         return _keeps_whole(source.bits, target)
     if source.is_fractional:
@@ -134,7 +140,9 @@ def keeps_values(source: SqlType, target: Any) -> bool:
         return is_wider and target.precision - target.scale >= source.precision - source.scale
     if isinstance(target, pa.TimestampType):
         own = types.TIMESTAMP if target.tz is not None else types.TIMESTAMP_NTZ
-        return source == own and target.unit in ("us", "ns")
+        # Nanoseconds end in 2262; what is later is an error, or some other time if that is allowed.
+        is_whole = target.unit == "us" or (target.unit == "ns" and not cast["allow_time_overflow"].as_py())
+        return source == own and is_whole
     return (
         (source == types.STRING and _is_text(target))
         or (source == types.BINARY and _is_binary(target))

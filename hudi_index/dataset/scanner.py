@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyarrow import acero
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow.compute as pc
 
@@ -37,7 +37,8 @@ class IndexedScanner:
     """The rows before the filter."""
     dataset_schema: pa.Schema
     """Of what is read."""
-    _columns: Mapping[str, pc.Expression] | None
+    _columns: Sequence[tuple[str, pc.Expression]] | None
+    """By name; a name may come twice."""
     _condition: pc.Expression | None
     _batch_size: int
     _count: Callable[[], int] | None = None
@@ -99,6 +100,7 @@ class IndexedScanner:
         steps = [acero.Declaration("table_source", acero.TableSourceNodeOptions(table))]
         if self._condition is not None:
             steps.append(acero.Declaration("filter", acero.FilterNodeOptions(self._condition)))
-        wanted = acero.ProjectNodeOptions(list(self._columns.values()), list(self._columns))
+        names, expressions = zip(*self._columns, strict=True)
+        wanted = acero.ProjectNodeOptions(list(expressions), list(names))
         steps.append(acero.Declaration("project", wanted))
         return acero.Declaration.from_sequence(steps).to_table(use_threads=False)

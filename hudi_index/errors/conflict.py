@@ -90,13 +90,13 @@ class StateConflictError(ConflictError):
 
 
 class CommitBetweenError(ConflictError):
-    """Somebody committed after the table was looked at, and before what was found there was written."""
+    """Somebody committed, or undid a commit, after the table was looked at and before rows were written."""
 
     def __init__(self, *, uri: str, instants: list[str]) -> None:
         self.uri, self.instants = uri, instants
         super().__init__(
-            f"table {uri!r}: {', '.join(instants)} completed after the table was looked at, so records may "
-            "be elsewhere now; nothing was written, retry"
+            f"table {uri!r}: {', '.join(instants)} completed or were undone after the table was looked at, "
+            "so records may be elsewhere now; nothing was written, retry"
         )
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "NoSuchTableError",
     "PredicateSyntaxError",
     "RefusedTextError",
+    "RowsRefusedError",
     "SqlSyntaxError",
     "StaleExpressionError",
     "StatementRefusedError",
@@ -32,6 +33,14 @@ __all__ = [
     "UnsupportedKindError",
     "WrongTypeError",
 ]
+
+
+class RowsRefusedError(UserError):
+    """Rows of a batch that can't be written to a table as it stands."""
+
+    def __init__(self, *, uri: str, reason: str) -> None:
+        self.uri, self.reason = uri, reason
+        super().__init__(f"rows for table {uri!r} are refused, nothing was written: {reason}")
 
 
 class SqlSyntaxError(UserError):

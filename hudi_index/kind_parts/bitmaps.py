@@ -64,15 +64,29 @@ def tokens_of_values(values: Any) -> Iterator[Tokens]:
 
 
 def bitmap_question(
-    kind: IndexKind, source: Source, alternatives: Sequence[Sequence[PartDomain]], candidates: Candidates
+    kind: IndexKind,
+    source: Source,
+    alternatives: Sequence[Sequence[PartDomain]],
+    candidates: Candidates,
+    *,
+    is_for_others: bool = False,
 ) -> BitmapQuestion:
-    """Asks for the rows that, for some alternative, have a token in each of its domains."""
+    """Asks for the rows that, for some alternative, have a token in each of its domains.
+
+    Or for all other rows.
+    """
     prefix = source.part + SEPARATOR
     unknown = prefix + CUT
     wanted = {each: None for domains in alternatives for domain in domains for each in domain.keys(prefix)}
     ranges = [*wanted, (unknown, KeyRange.prefix(unknown + SEPARATOR))]
     return BitmapQuestion(
-        candidates, ranges, kind.payloads, source=source, alternatives=alternatives, kind=kind
+        candidates,
+        ranges,
+        kind.payloads,
+        source=source,
+        alternatives=alternatives,
+        kind=kind,
+        is_for_others=is_for_others,
     )
 
 
@@ -83,6 +97,8 @@ class BitmapQuestion(RowQuestion):
     source: Source
     alternatives: Sequence[Sequence[PartDomain]]
     kind: IndexKind
+    is_for_others: bool = False
+    """Whether it is the other rows that are asked for."""
 
     def rows(self, entries: pa.Table) -> dict[int, BitMap | None]:
         """The rows that have all tokens of an alternative; None where nobody can tell."""
@@ -93,6 +109,12 @@ class BitmapQuestion(RowQuestion):
             for row, rows in told.rows_with(domains):
                 known = found[row]
                 found[row] = None if rows is None or known is None else known | rows
+        if self.is_for_others:
+            counts = self.candidates.covered.row_counts.tolist()
+            found = {
+                row: None if rows is None else BitMap(range(counts[row])) - rows
+                for row, rows in found.items()
+            }
         found.update(dict.fromkeys(told.file_groups_with(CUT)))
         return found
 

@@ -6,6 +6,7 @@ beginning, and everything that begins like it is taken.
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
@@ -115,6 +116,20 @@ class PartDomain:
     @cached_property
     def _highs(self) -> list[str]:
         return [each.high for each in self.ranges if each.high is not None]
+
+    @property
+    def left_out(self) -> PartDomain | None:
+        """All that it does not hold, where that is a list of values and keys hold those whole; else None."""
+        ends = [(each.low, each.has_low, each.high, each.has_high) for each in self.ranges]
+        if not ends or ends[0][0] is not None or ends[-1][2] is not None:
+            return None
+        points = []
+        for (_, _, high, has_high), (low, has_low, _, _) in itertools.pairwise(ends):
+            # Of a long value keys hold what others may have as well.
+            if high is None or high != low or has_high or has_low or is_long(high):
+                return None
+            points.append(PartRange(high, high))
+        return PartDomain(tuple(points), has_null=not self.has_null)
 
     def holds(self, part: str) -> bool:
         """Whether a value, as keys hold it, is inside. Not to be asked of a widened domain."""

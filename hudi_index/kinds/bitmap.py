@@ -50,4 +50,7 @@ class Bitmap(IndexKind):
         if asked is None:
             return None
         source, domain = asked
+        # Every row has one value: all but a few are the rest of the rows, without a look at any of them.
+        if others := domain.left_out:
+            return bitmap_question(self, source, [[others]], candidates, is_for_others=True)
         return bitmap_question(self, source, [[domain]], candidates)

@@ -55,6 +55,11 @@ class Address:
     options: Mapping[str, str] = field(default_factory=dict)
     """What the location says and the URL can't."""
 
+    @property
+    def is_directory_bucket(self) -> bool:
+        """Whether it is one of S3's express buckets, whose names all end so."""
+        return self.url.split("/")[2].endswith("--x-s3")
+
 
 def is_uri(location: str) -> bool:
     """Whether a location is a URI and not a path."""

@@ -1,15 +1,18 @@
 """All files of an object store by folder, in as few requests as there are thousands of files.
 
-A listing is flat and in the order of names, so it need not know of folders. It leaves one out by two
+A listing is flat, so it need not know of folders. Where it is in the order of names it leaves one out by two
 requests: one for the names before it, which stops there, and one that starts behind it. A long listing goes
 on in ranges side by side, cut at folders of the root; a cut in a bad place costs time and loses nothing.
+
+Some stores that should list by name go by folders, or by UTF-16 (see `object_listings`). So it is cut only at
+names that part the others in the same way by all of these orders: in ASCII, and beginning with no other name.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from itertools import takewhile
+from itertools import islice, pairwise, takewhile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -36,8 +39,13 @@ def tree_of(objects: Objects, without: str, unwanted: str) -> dict[str, dict[str
         if not name.endswith(unwanted):
             found[folder][name] = file.facts
 
+    if not objects.has_order:
+        for file in objects.walk("", None):
+            if not file.name.startswith(f"{without}/"):
+                add(file)
+        return dict(found)
     with ThreadPoolExecutor(1) as pool:
-        before = pool.submit(_listed_until, objects, None, f"{without}/")
+        before = pool.submit(_listed_until, objects.walk("", None), f"{without}/")
         for file in _listed_behind(objects, f"{without}/{_LAST}"):
             add(file)
         for file in before.result():
@@ -45,25 +53,37 @@ def tree_of(objects: Objects, without: str, unwanted: str) -> dict[str, dict[str
     return dict(found)
 
 
-def _listed_until(objects: Objects, after: str | None, last: str) -> list[StoredFile]:
-    return list(takewhile(lambda file: file.name <= last, objects.walk("", after)))
+def _listed_until(files: Iterator[StoredFile], last: str) -> list[StoredFile]:
+    return list(takewhile(lambda file: file.name <= last, files))
 
 
 def _listed_behind(objects: Objects, after: str) -> Iterator[StoredFile]:
-    for number, file in enumerate(objects.walk("", after), 1):
-        yield file
-        if number == _IN_A_ROW and objects.lists_from_anywhere:
-            cuts = _cuts_behind(objects, file.name)
-            with ThreadPoolExecutor(_RANGES) as pool:
-                pairs = zip([file.name, *cuts], [*cuts, _LAST], strict=True)
-                for part in pool.map(lambda pair: _listed_until(objects, *pair), pairs):
-                    yield from part
-            return
+    files = objects.walk("", after)
+    first = list(islice(files, _IN_A_ROW))
+    yield from first
+    if len(first) < _IN_A_ROW:
+        return
+    cuts = [*_cuts_behind(objects, first[-1].name), _LAST]
+    with ThreadPoolExecutor(_RANGES) as pool:
+        parts = [pool.submit(_listed_until, objects.walk("", cut), last) for cut, last in pairwise(cuts)]
+        yield from _listed_until(files, cuts[0])
+        for part in parts:
+            yield from part.result()
 
 
 def _cuts_behind(objects: Objects, name: str) -> list[str]:
     """Some folders of the root that are still to come, evenly spread."""
     here = name.partition("/")[0]
-    folders = [file.name for file in objects.list("", None) if file.is_folder and file.name > here]
+    listed = objects.list("", None)
+    names = {file.name for file in listed}
+    folders = [
+        file.name
+        for file in listed
+        if file.is_folder and file.name > here and file.name.isascii() and not _beginnings(file.name) & names
+    ]
     step = max(1, -(-len(folders) // (_RANGES - 1)))
     return folders[::step]
+
+
+def _beginnings(name: str) -> set[str]:
+    return {name[:length] for length in range(1, len(name))}

@@ -1,8 +1,8 @@
 """An object store in the words of files, through obstore.
 
 Any PUT swaps an object whole, and a conditional one creates: S3 and Azure have `If-None-Match: *`, GCS has
-`x-goog-if-generation-match: 0`. There are no folders, only names with slashes in them. A listing is in the
-order of names and always up to date.
+`x-goog-if-generation-match: 0`. There are no folders, only names with slashes in them. A listing is always
+up to date.
 """
 
 from __future__ import annotations
@@ -28,16 +28,25 @@ from hudi_index.errors import (
 )
 from hudi_index.storage.forks import refuse_forked
 from hudi_index.storage.locations import Provider
-from hudi_index.storage.object_errors import is_broken_off, status_of, translated
+from hudi_index.storage.object_errors import status_of, translated
 from hudi_index.storage.object_files import ObjectFile, ObjectSink
+from hudi_index.storage.object_listings import (
+    ATTEMPTS,
+    children_of,
+    folder_named,
+    list_all,
+    sorted_by_name,
+    stored_of,
+    until_whole,
+)
 from hudi_index.storage.options import StoreOptions
-from hudi_index.storage.stored import NO_TIME, StoredFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from hudi_index.storage.locations import Address
+    from hudi_index.storage.stored import StoredFile
 
 __all__ = ["Objects"]
 
@@ -48,7 +57,6 @@ _PAGE = 1000
 """How much a store lists at once."""
 _PART = 8 * 1024 * 1024
 _THREADS = 16
-_ATTEMPTS = 6
 _PAUSE = 0.1
 """Seconds before a creation that is unsure is tried again; then twice as long each time."""
 _RETRIES = {"max_retries": 6, "retry_timeout": timedelta(seconds=90)}
@@ -81,7 +89,8 @@ class Objects:
         from obstore.exceptions import BaseError
 
         self._uri_of, self._scrub = uri_of, scrub
-        self.lists_from_anywhere = address.provider is not Provider.AZURE
+        self.has_order = address.provider is not Provider.AZURE and not address.is_directory_bucket
+        """Whether it lists by name, from behind any name."""
         refuse_forked(uri_of(""))
         chosen = StoreOptions.of(address, options)
         try:
@@ -105,47 +114,30 @@ class Objects:
         import obstore
 
         if after is not None:
-            return _children(self.walk(folder, after), after)
+            return children_of(self.walk(folder, after), after)
         with self.naming(folder, "be listed"):
-            found = _until_whole(lambda: obstore.list_with_delimiter(self._store, folder or None))
+            found = until_whole(lambda: obstore.list_with_delimiter(self._store, folder or None))
         skip = len(folder) + 1 if folder else 0
         names = {each[skip:].rstrip("/") for each in found["common_prefixes"]}
-        folders = [_folder(name) for name in names if name]
-        files = [_stored_of(each, skip) for each in found["objects"]]
-        return _sorted([*folders, *(file for file in files if file.name and file.name not in names)])
+        folders = [folder_named(name) for name in names if name]
+        files = [stored_of(each, skip) for each in found["objects"]]
+        return sorted_by_name([*folders, *(file for file in files if file.name and file.name not in names)])
 
     def walk(self, folder: str, after: str | None) -> Iterator[StoredFile]:
-        """All files below a folder, by path: one request for each thousand.
-
-        obstore asks again for what is not answered, but not for what breaks off: that is gone on with
-        behind the last name that came.
-        """
+        """All files below a folder, in the store's order: one request for each thousand."""
         import obstore
 
         start = f"{folder}/" if folder else ""
-        behind, pages = None if after is None else f"{start}{after}", None
+        first = None if after is None else f"{start}{after}"
 
-        def next_page() -> Any:
-            nonlocal pages
-            try:
-                if pages is None:
-                    pages = iter(obstore.list(self._store, folder or None, offset=behind, chunk_size=_PAGE))
-                return next(pages, None)
-            except Exception:
-                pages = None
-                raise
+        def ask(behind: str | None) -> Any:
+            offset = behind if self.has_order else None
+            return obstore.list(self._store, folder or None, offset=offset, chunk_size=_PAGE)
 
-        while True:
-            with self.naming(folder, "be listed"):
-                page = _until_whole(next_page)
-            if page is None:
-                return
-            for each in page:
-                # Not every store that is asked to begin behind a name does so.
-                if behind is None or each["path"] > behind:
-                    behind = each["path"]
-                    if len(behind) > len(start):
-                        yield _stored_of(each, len(start))
+        with self.naming(folder, "be listed"):
+            for each in list_all(ask, first, has_order=self.has_order):
+                if len(each["path"]) > len(start):
+                    yield stored_of(each, len(start))
 
     def stat(self, paths: Sequence[str]) -> Sequence[StoredFile | None]:
         """The files at some paths; None where there is none."""
@@ -156,7 +148,7 @@ class Objects:
 
         try:
             with self.naming(path, "be looked at"):
-                return _stored_of(obstore.head(self._store, path), 0)
+                return stored_of(obstore.head(self._store, path), 0)
         except StorageNotFoundError:
             return None
 
@@ -185,7 +177,7 @@ class Objects:
                 with self.naming(path, "be read"):
                     return answer.bytes().to_bytes()
             except (StorageUnreachableError, StorageRefusedError):
-                if attempt == _ATTEMPTS:
+                if attempt == ATTEMPTS:
                     raise
 
     def read_many(self, paths: Sequence[str]) -> Sequence[bytes | None]:
@@ -254,7 +246,7 @@ class Objects:
         own bytes are its own file, for files that others may want to make as well say who made them.
         """
         is_unsure, failure = False, "somebody else is at it"
-        for attempt in range(_ATTEMPTS):
+        for attempt in range(ATTEMPTS):
             try:
                 answer = self._put_if_absent(path, data)
                 if answer is _Answer.MADE:
@@ -350,48 +342,9 @@ class _Answer(Enum):
     """Azure: it exists. S3: somebody is about to make or delete it, and nothing was stored."""
 
 
-def _until_whole(ask: Callable[[], _Told]) -> _Told:
-    """What a listing answers, asked for again where the answer breaks off."""
-    from obstore.exceptions import GenericError
-
-    attempt = 0
-    while True:
-        attempt += 1
-        try:
-            return ask()
-        except GenericError as error:
-            if attempt == _ATTEMPTS or not is_broken_off(error):
-                raise
-
-
 def _in_threads(ask: Callable[[_Asked], _Told], asked: Sequence[_Asked]) -> list[_Told]:
     """Some answers in order, from requests that run side by side."""
     if len(asked) < 2:
         return [ask(each) for each in asked]
     with ThreadPoolExecutor(min(_THREADS, len(asked))) as pool:
         return list(pool.map(ask, asked))
-
-
-def _stored_of(found: Any, skip: int) -> StoredFile:
-    modified = found["last_modified"].replace(microsecond=0)
-    # Azure quotes it when asked for one file and not in a listing.
-    tag = (found["e_tag"] or "").strip('"')
-    return StoredFile(found["path"][skip:], found["size"], modified, tag=tag)
-
-
-def _folder(name: str) -> StoredFile:
-    return StoredFile(name, 0, NO_TIME, is_folder=True)
-
-
-def _sorted(files: list[StoredFile]) -> list[StoredFile]:
-    return sorted(files, key=lambda file: file.name)
-
-
-def _children(files: Iterator[StoredFile], after: str) -> list[StoredFile]:
-    """What a folder holds directly, of what it holds."""
-    found: dict[str, StoredFile] = {}
-    for file in files:
-        name, slash, _ = file.name.partition("/")
-        if name > after:
-            found[name] = _folder(name) if slash else found.get(name, file)
-    return _sorted(list(found.values()))

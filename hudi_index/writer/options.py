@@ -16,13 +16,20 @@ if TYPE_CHECKING:
 
     from hudi_index.table import TableConfig
 
-__all__ = ["BATCH", "KEY_GENERATOR", "batch_options", "table_options", "write_options"]
+__all__ = ["BATCH", "KEY_GENERATOR", "UNLESS_GIVEN", "batch_options", "table_options", "write_options"]
 
 BATCH = "hudi_index.batch"
 """Where a commit's extra metadata name the batch that it holds."""
+UNLESS_GIVEN = {
+    # Located rows don't know their positions; but to note which base file those were of, every task of a
+    # write to a merge-on-read table would list its partition.
+    "hoodie.write.record.positions": "false",
+}
+"""What makes a write cheaper and changes nothing else."""
 
 _META_PREFIX = "hoodie.datasource.write.commitmeta.key.prefix"
 KEY_GENERATOR = "hoodie.datasource.write.keygenerator.class"
+_PARTITION_FIELDS = "hoodie.datasource.write.partitionpath.field"
 _OPERATION = "hoodie.datasource.write.operation"
 _METADATA = "hoodie.metadata.enable"
 _PREPPED = "_hoodie.spark.sql.writes.prepped"
@@ -32,7 +39,7 @@ _SAME_AS = {
     "hoodie.datasource.write.table.name": "hoodie.table.name",
     "hoodie.table.type": "hoodie.datasource.write.table.type",
     "hoodie.table.recordkey.fields": "hoodie.datasource.write.recordkey.field",
-    "hoodie.table.partition.fields": "hoodie.datasource.write.partitionpath.field",
+    "hoodie.table.partition.fields": _PARTITION_FIELDS,
     "hoodie.table.precombine.field": "hoodie.datasource.write.precombine.field",
     "hoodie.table.ordering.fields": "hoodie.datasource.write.precombine.field",
     "hoodie.table.version": "hoodie.write.table.version",
@@ -75,7 +82,7 @@ def table_options(config: TableConfig) -> dict[str, str]:
         "hoodie.datasource.write.table.type": config.table_type.value,
         "hoodie.datasource.write.recordkey.field": ",".join(config.record_key_fields),
         # As it stands there: a custom key generator's fields have their kinds behind them.
-        "hoodie.datasource.write.partitionpath.field": properties.get("hoodie.table.partition.fields", ""),
+        _PARTITION_FIELDS: properties.get("hoodie.table.partition.fields", ""),
         "hoodie.datasource.write.hive_style_partitioning": _flag(
             properties, "hoodie.datasource.write.hive_style_partitioning"
         ),
@@ -108,8 +115,8 @@ def write_options(config: TableConfig, verb: str, given: Mapping[str, str] | Non
     added: dict[str, str] = {}
     for name, value in check_options("options", given or {}).items():
         _refuse_contradiction(own, name, value)
-        # What says the same as the table is said in the table's spelling.
-        if name == _METADATA or (name not in own and name not in _SAME_AS):
+        # What says the same as the table is said in the table's spelling, or in one that says more.
+        if name == _METADATA or (name not in own and name not in _SAME_AS) or _tells_kinds(name, value):
             added[name] = value
     return {**own, **added}
 
@@ -129,6 +136,8 @@ def _refuse_contradiction(own: Mapping[str, str], name: str, value: str) -> None
     if expected is not None and value.strip().lower() != expected:
         raise InvalidOptionError(option=name, value=value, reason=reason)
     mine = own.get(_SAME_AS.get(name, name))
+    if mine is not None and _tells_kinds(name, value) and ":" not in mine:
+        value = ",".join(part.partition(":")[0] for part in value.split(","))
     if mine is not None and name != _METADATA and not _is_same(mine, value):
         raise InvalidOptionError(option=name, value=value, reason=f"here it is {mine!r}; {_BY_THE_TABLE}")
 
@@ -138,6 +147,11 @@ def _is_same(mine: str, value: str) -> bool:
         return [part.strip().lower() for part in text.split(",")]
 
     return parts(mine) == parts(value)
+
+
+def _tells_kinds(name: str, value: str) -> bool:
+    """Whether it names the kinds of a custom key generator's fields, which version 6 does not keep."""
+    return name == _PARTITION_FIELDS and ":" in value
 
 
 def _flag(properties: Mapping[str, str], name: str) -> str:

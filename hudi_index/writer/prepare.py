@@ -9,6 +9,7 @@ from hudi_index.errors import InvalidOptionError, NoRecordIndexError, Unsupporte
 from hudi_index.table.types import type_of
 from hudi_index.writer.fit import orders_by_event_time, reason_against_table
 from hudi_index.writer.locations import Locations
+from hudi_index.writer.since import Seen
 from hudi_index.writer.tagger import Tagger
 
 if TYPE_CHECKING:
@@ -99,6 +100,6 @@ def prepare(state: IndexedState, *, keys: str | None = None, is_ordered: bool = 
         by_partition=is_partitioned or keys == "partition",
         locations=Locations.of((state.indexed[each.group].number, each) for each in covered),
         ordering_types={name: type_of(snapshot.schema, name) for name in fields},
-        commits=frozenset(each.requested_time for each in snapshot.timeline.commits),
+        seen=Seen.of(snapshot.timeline),
     )
     return Prepared(tagger, uncovered)

@@ -36,9 +36,9 @@ class TagCounts:
     """Deletes of records that the table does not have."""
     keys_looked_up: int = 0
     row_groups_read: int = 0
-    """Row groups of the index that were decoded."""
+    """Row groups of the index whose keys were decoded."""
     cache_hits: int = 0
-    """Row groups of the index that a worker had decoded before."""
+    """Columns of row groups, of keys or of ordering values, that a worker had decoded before."""
     keys_read: int = 0
     """Record keys that were read from file slices which the index does not describe yet."""
     look_up_seconds: float = 0.0
@@ -105,8 +105,8 @@ class WriteReport:
             "dropped": f"{counts.late} late, {counts.settled} of a key that came again, {counts.absent} "
             "deletes of what is not there",
             "file groups": self.file_groups,
-            "keys looked up": f"{counts.keys_looked_up} in {counts.row_groups_read} row groups and "
-            f"{counts.cache_hits} cached ones, {counts.look_up_seconds:.3f} s",
+            "keys looked up": f"{counts.keys_looked_up}, {counts.row_groups_read} row groups decoded, "
+            f"{counts.cache_hits} columns of some cached, {counts.look_up_seconds:.3f} s",
             "index commit": self.index_commit or "none",
             "seconds": ", ".join(f"{name} {spent}" for name, spent in self.seconds.items()),
         }

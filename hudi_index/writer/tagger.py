@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_index.errors import CommitBetweenError
+from hudi_index.entries.encoding import NULL
+from hudi_index.entries.keys import SEPARATOR
+from hudi_index.errors import CommitBetweenError, RowsRefusedError
 from hudi_index.kind_parts.record_keys import encode_ordering, record_key_parts
 from hudi_index.metadata_table.bulk_lookup import BulkLookup
 from hudi_index.table import Timeline
@@ -33,8 +35,12 @@ if TYPE_CHECKING:
     from hudi_index.storage import Storage
     from hudi_index.table import TableConfig
     from hudi_index.writer.locations import Locations
+    from hudi_index.writer.since import Seen
 
 __all__ = ["Tagger"]
+
+_HAS_NULL = f"(^|[{SEPARATOR}]){NULL}"
+"""In an encoded ordering value: one of its fields is null."""
 
 
 @dataclass(frozen=True)
@@ -54,18 +60,17 @@ class Tagger:
     locations: Locations
     ordering_types: Mapping[str, pa.DataType]
     """The ordering fields as the table has them; none where arrival decides."""
-    commits: frozenset[str]
-    """Requested times of the commits that were completed when the table was looked at."""
+    seen: Seen
+    """The timeline when the table was looked at."""
 
     def refuse_if_moved(self) -> None:
-        """Raise CommitBetweenError if a commit was completed after the table was looked at.
+        """Raise CommitBetweenError if a commit was completed or undone after the table was looked at.
 
         Rows are tagged inside Hudi's write, when it has begun: together with what Hudi checks from there on
         no commit is missed.
         """
-        timeline = Timeline.load(self.storage, self.config)
-        if new := {each.requested_time for each in timeline.commits} - self.commits:
-            raise CommitBetweenError(uri=self.storage.uri, instants=sorted(new))
+        if changed := self.seen.changed_by(Timeline.load(self.storage, self.config)):
+            raise CommitBetweenError(uri=self.storage.uri, instants=changed)
 
     def tag(self, table: pa.Table) -> tuple[list[pa.Table], TagCounts]:
         """Rows as Hudi writes them.
@@ -92,6 +97,7 @@ class Tagger:
         if self.by_partition:
             wanted = rows.paths.take(located.column("position").combine_chunks())
             located = located.filter(pc.equal(located.column("path").combine_chunks(), wanted))
+        self._refuse_unordered(rows, located)
         return tag_rows(rows, located.combine_chunks(), counts), counts
 
     def _find(self, rows: Rows, counts: TagCounts) -> pa.Table:
@@ -126,6 +132,27 @@ class Tagger:
         }
         found = pa.table(standing).join(asked, keys=columns, join_type="inner")
         return found.select(LOCATED.names).cast(LOCATED)
+
+    def _refuse_unordered(self, rows: Rows, located: pa.Table) -> None:
+        """Raise RowsRefusedError where a row meets its record and one of them has no ordering value.
+
+        Hudi fails to compare them: as it writes, or, in a merge-on-read table, when all is written and read.
+        """
+        if rows.ordering is None:
+            return
+        for who, found in (
+            ("row", rows.ordering.take(located.column("position").combine_chunks())),
+            ("record", located.column("ordering").combine_chunks()),
+        ):
+            is_null: Any = pc.match_substring_regex(found, _HAS_NULL)
+            if pc.any(is_null).as_py():
+                at = located.column("position").filter(is_null)[0].as_py()
+                fields = ", ".join(self.ordering_types)
+                reason = (
+                    f"the {who} of key {rows.keys[at].as_py()!r} has no value of {fields}, so Hudi "
+                    "can't tell whether the row is late; give the row one, or delete the record first"
+                )
+                raise RowsRefusedError(uri=self.storage.uri, reason=reason)
 
     def _ordering(self, table: pa.Table) -> pa.Array[Any] | None:
         """The ordering values as the index keeps them; None where arrival decides."""

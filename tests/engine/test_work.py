@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.compute as pc
 import pytest
 
 from hudi_index import IndexedTable, ScanReport
@@ -75,6 +76,16 @@ def test_plan_of_a_table_that_is_as_it_was_makes_no_slices(
     again = table.plan("id = 'k7-4'")
     assert (again.kept, again.snapshot is first.snapshot) == (1, True)
     assert statted == [".hoodie_partition_metadata"]
+
+
+def test_next_dataset_of_a_table_that_is_as_it_was_looks_once(made: Fabricated) -> None:
+    table, seven = IndexedTable.open(made.path), pc.field("id") == "k7-3"
+    first = table.dataset().plan(seven)
+    with counted() as work:
+        again = table.dataset().plan(seven)
+    assert (again.kept, again.snapshot is first.snapshot) == (1, True)
+    # As the next plan: the properties.
+    assert (len(work.opened), work.row_groups) == (1, []), work
 
 
 def test_plan_of_a_known_snapshot_matches_its_slices_once(made: Fabricated) -> None:

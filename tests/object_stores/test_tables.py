@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -19,6 +19,7 @@ from tests.support.faulty_store import Fault, FaultyStore, faulty_store
 from tests.support.tables import T1, T2, T3, Fabricated, fabricated
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.support.object_store import ObjectStore
@@ -172,6 +173,50 @@ def test_long_listing_goes_on_in_ranges_and_finds_all() -> None:
         assert len(store.requests) <= pages + 2 * 16 + 4
     listed = [f"{folder}/{name}" for folder, files in found.items() for name in files]
     assert sorted(listed) == sorted(key for key in expected if key != "d0800")
+
+
+ORDERS: dict[str, Callable[[str], Any]] = {
+    "by name": str,
+    "by folder": lambda name: name.split("/"),
+    "UTF-16": lambda name: name.encode("utf-16-be"),
+}
+SIBLINGS = ("d", "d-1", "d 1", "d.1", "d1", "d1-x", "e=😀", "e=\uffee", "e=\uffee-1", "z", "z+")
+"""Partitions that these orders put differently: `d/f` is behind `d-1/f` by name, before it by folder."""
+
+
+@pytest.mark.parametrize(
+    ("order", "files", "broken"),
+    [*((order, 3, broken) for order in ORDERS for broken in ([], [2])), ("by folder", 450, [2, 4, 9])],
+)
+def test_no_file_is_lost_in_a_store_that_lists_in_another_order(
+    order: str, files: int, broken: list[int]
+) -> None:
+    """As Azure with a hierarchical namespace does: 450 files in each make a listing that is cut."""
+    with faulty_store() as store:
+        for folder in (*SIBLINGS, ".hoodie"):
+            store.objects.update({f"t/{folder}/{number:04}": b"" for number in range(files)})
+            store.objects[f"t/{folder}/.hoodie_partition_metadata"] = b""
+        store.order = ORDERS[order]
+        store.choose = lambda method, path, number: Fault(breaks_off=True) if number in broken else None
+        found = list_partitions(store.storage())
+        walked = [file.name for file in store.storage().walk("d")]
+    assert {folder: len(names) for folder, names in found.items()} == dict.fromkeys(SIBLINGS, files + 1)
+    assert sorted(walked) == sorted([".hoodie_partition_metadata", *(f"{n:04}" for n in range(files))])
+
+
+@pytest.mark.parametrize("broken", [[], [2, 4]])
+def test_no_file_is_lost_in_a_store_without_any_order(broken: list[int]) -> None:
+    """As directory buckets of S3, which begin at no name but the first."""
+    with faulty_store() as store:
+        store.bucket, store.refuses_start = "tables--x-s3", True
+        store.order = lambda name: name[::-1]
+        for folder in (*SIBLINGS, ".hoodie"):
+            store.objects.update({f"t/{folder}/{number:04}": b"" for number in range(300)})
+        store.choose = lambda method, path, number: Fault(breaks_off=True) if number in broken else None
+        storage = store.storage()
+        found = storage.tree(without=".hoodie", unwanted=".crc", lasting=".parquet")
+        assert {folder: len(names) for folder, names in found.items()} == dict.fromkeys(SIBLINGS, 300)
+        assert [file.name for file in storage.list("d", after="0297")] == ["0298", "0299"]
 
 
 def test_failure_of_the_store_under_hudi_rs_is_no_refusal_of_the_slice(tmp_path: Path) -> None:

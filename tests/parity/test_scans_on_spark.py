@@ -29,6 +29,7 @@ from tests.parity.test_predicates_on_spark import (
 )
 from tests.repository.test_documents import python_blocks
 from tests.repository.tree import ROOT
+from tests.support.engines import EngineParity
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -137,6 +138,26 @@ class _Differential:
         return 1 - self.kept / self.total
 
 
+class _Engines:
+    """The same predicates in DuckDB and Polars, over a dataset and over the plain rows."""
+
+    def __init__(self, hudi: HudiTable) -> None:
+        self._hudi, self._report = hudi, ScanReport()
+
+    def check(self, predicates: list[str], as_of: str | None = None) -> None:
+        table = IndexedTable.open(self._hudi.path)
+        rows = table.scan(columns=["*"], as_of=as_of).read_all()
+        dataset = table.dataset(as_of=as_of, meta_columns=True, report=self._report)
+        for engine, least in (("duckdb", 0.4), ("polars", 0.2)):
+            parity = EngineParity(engine)
+            parity.check_spark(dataset, rows, predicates)
+            assert parity.compared >= int(least * parity.asked), (engine, parity.compared, parity.asked)
+
+    @property
+    def pruned(self) -> bool:
+        return self._report.file_groups_read < self._report.file_groups
+
+
 @pytest.mark.parametrize("table_type", [COW, MOR])
 def test_scan_gives_the_rows_of_a_full_scan(table_type: str, spark: SparkSession, tmp_path: Path) -> None:
     _differential(spark, tmp_path, table_type, seed=11, count=20, sample=30)
@@ -163,15 +184,19 @@ def _differential(
         table.sql(statement)
     chance = random.Random(seed)
     predicates = _predicates(chance, count)
-    run = _Differential(hudi)
+    run, engines = _Differential(hudi), _Engines(hudi)
     run.check(predicates)
     # Behind the table by two commits, and as of an instant before any index.
     hudi.upsert(hostile_rows(range(0, 40, 9), ts=5, salt=4))
     hudi.delete(hostile_rows([3, 4]))
     run.check(chance.sample(predicates, sample), threads=2)
+    engines.check(chance.sample(predicates, sample))
     run.check(chance.sample(predicates, sample), as_of=first)
+    engines.check(chance.sample(predicates, sample // 4), as_of=first)
     table.maintain()
     run.check(chance.sample(predicates, sample))
+    engines.check(chance.sample(predicates, sample))
+    assert engines.pruned
     asked = len(predicates) + 3 * sample
     assert run.compared + run.refused == asked
     assert run.compared > 0.55 * asked, (run.compared, asked)

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
@@ -59,6 +59,10 @@ class FaultyStore:
     ignores_conditions: bool = False
     ignores_start: bool = False
     """Lists from the first name whatever is asked."""
+    refuses_start: bool = False
+    order: Callable[[str], Any] = field(default=str)
+    """What it lists its objects by."""
+    bucket: str = "bucket"
     speaks_google: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
     over: threading.Event = field(default_factory=threading.Event)
@@ -83,7 +87,7 @@ class FaultyStore:
             nobody = dict.fromkeys(("client_email", "private_key", "private_key_id"), "")
             account = {**nobody, "disable_oauth": True, "gcs_base_url": self.endpoint}
             given = {"google_service_account_key": json.dumps(account), "google_allow_http": "true"}
-            return Storage.open(f"gs://bucket/{path}", {**given, **options})
+            return Storage.open(f"gs://{self.bucket}/{path}", {**given, **options})
         given = {
             "aws_access_key_id": "testkey",
             "aws_secret_access_key": "testsecret",
@@ -91,7 +95,7 @@ class FaultyStore:
             "aws_endpoint": self.endpoint,
             "aws_allow_http": "true",
         }
-        return Storage.open(f"s3://bucket/{path}", {**given, **options})
+        return Storage.open(f"s3://{self.bucket}/{path}", {**given, **options})
 
 
 @contextmanager
@@ -116,7 +120,7 @@ class _Handler(LocalHandler):
         """Do as the store was told."""
         store, body = self.faulty, self.body()
         parts = urlsplit(self.path)
-        key = unquote(parts.path).removeprefix("/bucket").strip("/")
+        key = unquote(parts.path).removeprefix(f"/{store.bucket}").strip("/")
         with store.lock:
             store.requests.append(f"{self.command} {key}")
             store.headers.append({name.lower(): value for name, value in self.headers.items()})
@@ -178,13 +182,16 @@ class _Handler(LocalHandler):
         asked = {name: values[0] for name, values in query.items()}
         prefix, delimiter = asked.get("prefix", ""), asked.get("delimiter", "")
         start = "" if self.faulty.ignores_start else asked.get("start-after", "")
-        after = max(start, asked.get("continuation-token", ""))
+        order = self.faulty.order
+        after = max(start, asked.get("continuation-token", ""), key=order)
+        if start and self.faulty.refuses_start:
+            return 501, error_body("NotImplemented"), {}
         rows: dict[str, str] = {}
-        for key, data in sorted(self.faulty.objects.items()):
+        for key, data in self.faulty.objects.items():
             folder = key[len(prefix) :].partition(delimiter)[0] if delimiter else key
             is_folder = delimiter and prefix + folder != key
             name = f"{prefix}{folder}/" if is_folder else key
-            if not key.startswith(prefix) or name <= after:
+            if not key.startswith(prefix) or (after and order(name) <= order(after)):
                 continue
             rows[name] = (
                 f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>"
@@ -192,7 +199,7 @@ class _Handler(LocalHandler):
                 else f"<Contents><Key>{escape(key)}</Key><LastModified>{_TIME}</LastModified>"
                 f"<ETag>{escape(_tag(data))}</ETag><Size>{len(data)}</Size></Contents>"
             )
-        page = sorted(rows)[:_PAGE]
+        page = sorted(rows, key=order)[:_PAGE]
         more = len(rows) > len(page)
         token = f"<NextContinuationToken>{escape(page[-1])}</NextContinuationToken>" if more else ""
         text = f"<IsTruncated>{str(more).lower()}</IsTruncated>{token}{''.join(rows[name] for name in page)}"

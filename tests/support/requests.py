@@ -94,6 +94,7 @@ def object_store_in(folder: Path) -> Iterator[None]:
         return (folder / unquote(self.uri.removeprefix(f"{BUCKET}/"))).as_uri(), {}
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(obstore, "list", _in_order(obstore.list))
         patch.setattr(StoreOptions, "open_with_obstore", opened)
         patch.setattr(Storage, "for_hudi_rs", place)
         yield
@@ -139,6 +140,21 @@ def _counting_pages(found: Requests, delete: Callable[..., Any]) -> Callable[...
         return delete(store, paths)
 
     return counting
+
+
+def _in_order(listing: Callable[..., Any]) -> Callable[..., Any]:
+    """Lists by name, as S3 does. A folder's files come in whatever order its file system likes."""
+
+    def ordered(store: Any, prefix: Any = None, **named: Any) -> Iterator[Any]:
+        found = sorted((each for page in listing(store, prefix, **named) for each in page), key=_path_of)
+        for start in range(0, len(found), _PAGE):
+            yield found[start : start + _PAGE]
+
+    return ordered
+
+
+def _path_of(found: Any) -> str:
+    return str(found["path"])
 
 
 def _counting_lists(found: Requests, listing: Callable[..., Any]) -> Callable[..., Any]:

@@ -48,7 +48,6 @@ _AVRO_TYPES: dict[pa.DataType, Any] = {
     pa.date32(): {"type": "int", "logicalType": "date"},
     pa.timestamp("us", "UTC"): {"type": "long", "logicalType": "timestamp-micros"},
     pa.timestamp("us"): {"type": "long", "logicalType": "local-timestamp-micros"},
-    pa.decimal128(10, 2): {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2},
 }
 
 _COMMIT = {
@@ -104,6 +103,9 @@ def _avro_type(field: pa.Field[Any]) -> Any:
         found: Any = {"type": "array", "items": _avro_type(data_type.value_field)}
     elif pa.types.is_struct(data_type):
         found = _avro_record(f"{field.name}_record", list(data_type))
+    elif pa.types.is_decimal(data_type):
+        digits = {"precision": data_type.precision, "scale": data_type.scale}
+        found = {"type": "bytes", "logicalType": "decimal", **digits}
     else:
         found = _AVRO_TYPES[data_type]
     return ["null", found] if field.nullable else found

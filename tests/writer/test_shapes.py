@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.spark
+
 _KEYGEN = "hoodie.datasource.write.keygenerator.class"
 _HIVE = {"hoodie.datasource.write.hive_style_partitioning": "true"}
 _TIMES = {
@@ -32,6 +34,8 @@ _TIMES = {
     "hoodie.keygen.timebased.output.dateformat": "yyyy-MM",
     "hoodie.keygen.timebased.timezone": "UTC",
 }
+_TIMES_ONLY = {name: value for name, value in _TIMES.items() if name != _KEYGEN}
+_CUSTOM = {**_TIMES, _KEYGEN: "org.apache.hudi.keygen.CustomKeyGenerator"}
 _RECORDS = ("CREATE INDEX records ON t USING record_index (id)",)
 
 
@@ -67,6 +71,18 @@ SHAPES = {
         {"partition_by": "", "options": {_KEYGEN: "org.apache.hudi.keygen.NonpartitionedKeyGenerator"}}
     ),
     "by time": Shape({"partition_by": "n", "options": _TIMES}, version=8),
+    "custom": Shape({"partition_by": "region:SIMPLE,n:TIMESTAMP", "options": _CUSTOM}, version=8),
+    "custom in version 6": Shape(
+        {"partition_by": "region:SIMPLE,n:TIMESTAMP", "options": _CUSTOM},
+        # Such a table does not keep what kinds its fields are of.
+        arguments={
+            "options": {
+                "hoodie.datasource.write.partitionpath.field": "region:SIMPLE,n:TIMESTAMP",
+                **_TIMES_ONLY,
+            }
+        },
+        version=6,
+    ),
     "url": Shape({"options": {"hoodie.datasource.write.partitionpath.urlencode": "true", **_HIVE}}),
     "arrival decides": Shape({"options": {"hoodie.write.record.merge.mode": "COMMIT_TIME_ORDERING"}}),
     "no ordering": Shape({"ordering": None}),
@@ -78,10 +94,30 @@ SHAPES = {
     ),
     "keys of partitions": Shape({}, arguments={"keys": "partition"}, finds=_BY_PARTITION),
     "hudi's metadata": Shape({"options": {"hoodie.metadata.enable": "true"}}),
+    "hudi's record index": Shape(
+        {
+            "options": {
+                "hoodie.metadata.enable": "true",
+                "hoodie.metadata.record.index.enable": "true",
+                "hoodie.metadata.global.record.level.index.enable": "true",
+            }
+        }
+    ),
+    "compacted inline": Shape(
+        {"options": {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "1"}}
+    ),
+    "compaction left pending": Shape(
+        {
+            "options": {
+                "hoodie.compact.schedule.inline": "true",
+                "hoodie.compact.inline.max.delta.commits": "1",
+            }
+        }
+    ),
     "changes": Shape({"options": {"hoodie.table.cdc.enabled": "true"}}),
     "version 6": Shape({}, version=6),
 }
-_DEFAULT = {("two keys", MOR), ("by time", COW), ("partitioned index", MOR), ("arrival decides", COW)}
+_DEFAULT = {("two keys", MOR), ("partitioned index", MOR), ("arrival decides", COW)}
 
 
 @pytest.mark.parametrize(
@@ -90,6 +126,7 @@ _DEFAULT = {("two keys", MOR), ("by time", COW), ("partitioned index", MOR), ("a
         pytest.param(name, kind, marks=() if (name, kind) in _DEFAULT else pytest.mark.slow)
         for name in SHAPES
         for kind in (COW, MOR)
+        if kind == MOR or not name.startswith("compact")
     ],
 )
 def test_a_shape_is_written_as_hudi_writes_it(
@@ -131,6 +168,23 @@ def _with_keys(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             {"options": {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}},
             "bucket index",
             id="bucket index",
+        ),
+        pytest.param(
+            {"options": {"hoodie.datasource.write.drop.partition.columns": "true"}},
+            "partition columns",
+            id="dropped columns",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            {
+                "options": {
+                    "hoodie.datasource.write.payload.class": "org.apache.hudi.common.model."
+                    "PartialUpdateAvroPayload"
+                }
+            },
+            "has to see both",
+            id="partial updates",
+            marks=pytest.mark.slow,
         ),
     ],
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +14,23 @@ from hudi_index.validation import Request
 from tests.parity.tables import MOR, REGIONS, SCHEMA, HudiTable, hostile_row
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
     from hudi_index.spark import WriteReport
 
-__all__ = ["ALL_KINDS", "HUDIS_INDEX", "History", "Twins"]
+__all__ = ["ALL_KINDS", "HUDIS_INDEX", "RECORDS", "SMALL", "History", "Row", "Twins", "hold_back", "row"]
+
+Row = Mapping[str, Any]
 
 _WITH_DELETES = f"{SCHEMA}, _hoodie_is_deleted boolean"
+SMALL: dict[str, Any] = {
+    "schema": "id string, ts bigint, region string, v string, _hoodie_is_deleted boolean"
+}
+"""The shape of a table of few columns; `row` makes its rows."""
+RECORDS = ("CREATE INDEX records ON t USING record_index (id)",)
 
 HUDIS_INDEX = {
     "hoodie.index.type": "GLOBAL_SIMPLE",
@@ -37,6 +46,11 @@ ALL_KINDS = (
     "CREATE INDEX grams ON t USING ngram (name)",
     "CREATE INDEX tagged ON t USING array (tags)",
 )
+
+
+def row(key: str, ts: int | None, region: str | None, v: str, *, deletes: bool = False) -> dict[str, Any]:
+    """A row of a table of the shape SMALL."""
+    return {"id": key, "ts": ts, "region": region, "v": v, "_hoodie_is_deleted": deletes}
 
 
 @dataclass
@@ -60,6 +74,11 @@ class Twins:
         self.ours = HudiTable(self.spark, self.folder / "ours", self.table_type, self.version, **made)
         options = {**self.hudis_index, **self.ours.options}
         self.hudis = replace(self.ours, path=self.folder / "hudis", options=options)
+
+    def copied(self, folder: Path) -> Twins:
+        """The same tables once more, elsewhere."""
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+        return replace(self, folder=folder)
 
     @property
     def indexed(self) -> IndexedTable:
@@ -94,16 +113,23 @@ class Twins:
             )
             or name.endswith("shuffle.parallelism")
         }
-        return {"options": options, **self.arguments}
+        return {**self.arguments, "options": {**options, **self.arguments.get("options", {})}}
 
-    def check(self, *, validates: bool = True) -> None:
+    def check(self, *, validates: bool = True, queries: int = 2) -> None:
         """Both hold the same rows, and the indexes are what they would be if they were built now."""
         ours, hudis = self.rows_of(self.ours), self.rows_of(self.hudis)
         assert ours == hudis
         if validates:
-            report = self.indexed.validate(Request(queries=2, sample=None), spark=self.spark)
+            report = self.indexed.validate(Request(queries=queries, sample=None), spark=self.spark)
             assert report.exit_code == 0, str(report)
             assert self.indexed.status().commits_behind == 0
+
+    def records(self, table: HudiTable | None = None) -> set[tuple[Any, ...]]:
+        """Key, ordering value, partition path and `v` of each record of a table of the shape SMALL; ours."""
+        names = ("id", "ts", "_hoodie_partition_path", "v")
+        found = [tuple(each) for each in (table or self.ours).read().select(*names).collect()]
+        assert len(found) == len(set(found))
+        return set(found)
 
     def rows_of(self, table: HudiTable) -> list[str]:
         """All rows, with the partition that they are in, in an order that does not depend on files."""
@@ -120,6 +146,23 @@ class Twins:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
+
+
+def hold_back(table: HudiTable, rows: Sequence[Row], options: Mapping[str, str]) -> Callable[[], None]:
+    """Another's commit that has begun, written its files and is not completed; what is returned does that."""
+    before = set(table._completed_files())
+    table.write(table.frame(rows), "upsert", options=options)
+    (name,) = set(table._completed_files()) - before
+    file = table._timeline / name
+    # Checksums would name a file that is not there.
+    file.with_name(f".{name}.crc").unlink(missing_ok=True)
+    aside = file.rename(table.path.parent / name)
+
+    def complete() -> None:
+        if aside.exists():
+            aside.rename(file)
+
+    return complete
 
 
 class History:
@@ -151,16 +194,20 @@ class History:
 
     def step(self, twins: Twins) -> None:
         """One more batch, by one writer or the other, and now and then what Hudi does to tables."""
-        match self.random.randrange(10):
+        match self.random.randrange(11):
             case 0:
                 twins.delete(self.some_keys())
             case 1:
                 twins.both("upsert", self.batch())
             case 2 if twins.table_type == MOR:
                 twins.both("compact")
+            case 2:
+                twins.both("cluster")
             case 3:
                 twins.upsert(self.batch(), index="async")
             case 4:
                 twins.upsert(self.batch(), lag="maintain")
+            case 10:
+                twins.both("delete_partition", self.random.choice(REGIONS))
             case _:
                 twins.upsert(self.batch(), lag=self.random.choice(["auto", "read"]))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     Batches = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
-__all__ = ["TaskCounts", "located_rows", "total_of"]
+__all__ = ["TaskCounts", "by_bucket", "located_rows", "total_of"]
 
 _ROWS_AT_ONCE = 10_000
 _MASK = 0xFFFFFFFF
@@ -88,12 +88,20 @@ def located_rows(
         names = tuple(tagger.ordering_types)
         standing = _standing_records(spark, uncovered, reader, names)
         rows = rows.unionByName(standing, allowMissingColumns=True)
+    meta = [StructField(name, StringType()) for name in (*META, OPERATION)]
+    return by_bucket(rows, tasks).mapInArrow(_tag(tagger, counts), StructType([*meta, *data]))
+
+
+def by_bucket(rows: DataFrame, tasks: int) -> DataFrame:
+    """The rows in as many parts, by the index's hash of their record key.
+
+    The index hashes what its entries hold, in which few characters of a key are spelled otherwise: a task
+    with such keys asks more shards.
+    """
     # Not the bucket itself: Spark would hash it, and put two into one task and none into another.
     named = F.array(*map(F.lit, _names_of_buckets(tasks)))
     bucket = F.expr(f"cast(crc32(encode(_hoodie_record_key, 'UTF-8')) % {tasks} as int)")
-    shuffled = rows.repartition(tasks, F.element_at(named, bucket + 1))
-    meta = [StructField(name, StringType()) for name in (*META, OPERATION)]
-    return shuffled.mapInArrow(_tag(tagger, counts), StructType([*meta, *data]))
+    return rows.repartition(tasks, F.element_at(named, bucket + 1))
 
 
 def _tag(tagger: Tagger, counts: Accumulator[dict[int, TagCounts]]) -> Batches:

@@ -9,6 +9,7 @@ index     all indexes, from what the commit says it wrote
 from __future__ import annotations
 
 import logging
+import re
 import uuid
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -18,19 +19,28 @@ from pyspark.sql import functions as F  # noqa: N812  as everyone calls it
 
 from hudi_index.arguments import check_count
 from hudi_index.credentials import without_credentials
-from hudi_index.errors import ConflictError, InvalidOptionError, UnsupportedTableError
+from hudi_index.errors import (
+    CommitBetweenError,
+    ConflictError,
+    InvalidOptionError,
+    RowsRefusedError,
+    SliceRefusedError,
+    UnsupportedTableError,
+)
 from hudi_index.lifecycle import Kept, maintain
 from hudi_index.spark.build.choose_executor import executor_on
 from hudi_index.spark.write.archive import archived_commits
+from hudi_index.spark.write.conflicts import conflict_options
 from hudi_index.spark.write.keys import with_keys
 from hudi_index.spark.write.rows import check_columns, deletes_of, tasks_of
 from hudi_index.spark.write.tagging import TaskCounts, located_rows, total_of
 from hudi_index.table import Timeline
 from hudi_index.table.following import follow
 from hudi_index.writer.batches import Batch, CommittedBatches
-from hudi_index.writer.options import batch_options, write_options
+from hudi_index.writer.options import UNLESS_GIVEN, batch_options, write_options
 from hudi_index.writer.prepare import KEYS, LAGS, costs_less_to_read, prepare, record_index_of
 from hudi_index.writer.report import WriteReport
+from hudi_index.writer.since import Seen
 from hudi_index.writer.tags import DELETED
 
 if TYPE_CHECKING:
@@ -48,6 +58,8 @@ log = logging.getLogger(__name__)
 
 INDEX_MODES = ("sync", "async")
 _INDEX_ATTEMPTS = 3
+_REFUSED = re.compile(rf"{RowsRefusedError.__name__}: .* are refused, nothing was written: (.*)")
+_CONFLICTS = (CommitBetweenError.__name__, "HoodieWriteConflictException")
 
 
 @dataclass(frozen=True)
@@ -129,10 +141,12 @@ class IndexedWriter:
             return report
         # Before anything is maintained: what can't be written is refused at once.
         prepare(state, keys=self.settings.keys)
-        options = write_options(state.snapshot.config, verb, self.settings.options)
+        options = UNLESS_GIVEN | write_options(state.snapshot.config, verb, self.settings.options)
+        options |= conflict_options(self.spark, options)
         options |= batch_options(noted.writer, noted.batch)
+        may_read = True
         while True:
-            state, prepared = self._close_lag(state, verb, report)
+            state, prepared = self._close_lag(state, verb, report, may_read=may_read)
             report.attempts += 1
             try:
                 with report.phase("write"):
@@ -144,7 +158,10 @@ class IndexedWriter:
                 if self._batches.find(noted, timeline):
                     report.notes.append(f"Hudi failed after the commit: {str(error).splitlines()[0]}")
                     break
-                if not self._begins_anew(state, timeline, report):
+                if may_read and prepared.uncovered and SliceRefusedError.__name__ in str(error):
+                    may_read = False
+                elif not self._begins_anew(state, timeline, report):
+                    self._raise_ours(error, state, timeline)
                     raise
             with report.phase("look"):
                 state = self._kept.look()
@@ -153,12 +170,15 @@ class IndexedWriter:
         return report
 
     def _close_lag(
-        self, state: IndexedState, verb: str, report: WriteReport
+        self, state: IndexedState, verb: str, report: WriteReport, *, may_read: bool
     ) -> tuple[IndexedState, Prepared]:
-        """The state to tag by, maintained first where that is asked for or costs less."""
+        """The state to tag by, maintained first where that is asked for or costs less.
+
+        Or where hudi-rs turned out not to read a slice, which maintenance has Hudi read.
+        """
         with report.phase("lag"):
             prepared = self._prepare(state, verb)
-            if prepared.uncovered and not self._reads(state, prepared):
+            if prepared.uncovered and not (may_read and self._reads(state, prepared)):
                 done = maintain(self.storage, executor_on(self.spark), seen=state)
                 report.notes += [f"maintained first: {done.file_groups_changed} file groups", *done.notes]
                 state = self._kept.look()
@@ -217,13 +237,22 @@ class IndexedWriter:
         rows.write.format("hudi").options(**options).mode("append").save(without_credentials(self.location))
         report.counts = total_of(counts)
 
+    def _raise_ours(self, error: Exception, state: IndexedState, timeline: Timeline) -> None:
+        """Raise what a task or Hudi refused as the error that it is: it comes as text."""
+        text = str(error)
+        if refused := _REFUSED.search(text):
+            raise RowsRefusedError(uri=self.storage.uri, reason=refused[1].strip()) from None
+        between = Seen.of(state.snapshot.timeline).changed_by(timeline)
+        if between and any(each in text for each in _CONFLICTS):
+            raise CommitBetweenError(uri=self.storage.uri, instants=between) from None
+
     def _begins_anew(self, state: IndexedState, timeline: Timeline, report: WriteReport) -> bool:
         """Whether a failed write is worth another try: others committed since the table was looked at."""
-        before = {each.requested_time for each in state.snapshot.timeline.commits}
-        between = sorted({each.requested_time for each in timeline.commits} - before)
+        between = Seen.of(state.snapshot.timeline).changed_by(timeline)
         if not between or report.attempts >= self.settings.attempts:
             return False
-        report.notes.append(f"tried again: {', '.join(between)} completed after the table was looked at")
+        listed = ", ".join(between)
+        report.notes.append(f"tried again: {listed} completed or undone after the table was looked at")
         log.info("%s: %s", self.storage.uri, report.notes[-1])
         return True
 
@@ -231,11 +260,19 @@ class IndexedWriter:
         timeline = Timeline.load(self.storage, state.snapshot.config)
         report.instant = self._batches.find(noted, timeline)
         written = next((each for each in timeline.commits if each.requested_time == report.instant), None)
-        if written is not None:
-            stats: Any = timeline.metadata_of(written).get("partitionToWriteStats") or {}
-            report.file_groups = len(
-                {(path, each["fileId"]) for path, all_of in stats.items() for each in all_of}
+        if written is None:
+            return
+        stats: Any = timeline.metadata_of(written).get("partitionToWriteStats") or {}
+        report.file_groups = len(
+            {(path, each["fileId"]) for path, all_of in stats.items() for each in all_of}
+        )
+        others = Seen.of(state.snapshot.timeline).written_before(written, timeline)
+        if others:
+            report.notes.append(
+                f"{', '.join(others)} completed while this batch was written. Hudi checks that for writers "
+                "that share a table by hoodie.write.concurrency.mode; a record of both may be there twice"
             )
+            log.warning("%s: %s", self.storage.uri, report.notes[-1])
 
     def _bring_indexes(self, state: IndexedState, report: WriteReport) -> None:
         """Bring all indexes to what was written, from what the commit says of it."""

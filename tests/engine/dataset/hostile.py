@@ -28,10 +28,13 @@ COLUMNS = schema_of(
     pa.field("ts", pa.timestamp("us", "UTC")),
     pa.field("local", pa.timestamp("us")),
     pa.field("d", pa.decimal128(10, 2)),
+    pa.field("big", pa.decimal128(38, 10)),
+    pa.field("raw", pa.binary()),
+    pa.field("tags", pa.list_(pa.string())),
     pa.field("seat", pa.struct([pa.field("row", pa.int32()), pa.field("letter", pa.string())])),
 )
 NAN, INF = float("nan"), float("inf")
-FLOATS = [0.0, -0.0, NAN, INF, -INF, 1.5, -1.5, 16777217.0, 1e300]
+FLOATS = [0.0, -0.0, NAN, INF, -INF, 1.5, -1.5, 0.1, 16777217.0, 1e300]
 WHOLES = [0, 1, -1, 7, 2**31 - 1, -(2**31)]
 LONGS = [0, 1, 2**53, 2**53 + 1, -(2**63), 2**63 - 1]
 TEXTS = ["", "a", "A", "a b", "ab", "ä", "\U0001f600", "z%", "a_b", "null", "x" * 70]
@@ -43,6 +46,7 @@ INSTANTS = [
     datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=timezone.utc),
 ]
 AMOUNTS = [Decimal("0.00"), Decimal("-0.01"), Decimal("1.50"), Decimal("99999999.99")]
+HUGE = [Decimal(0), Decimal("-1E-10"), Decimal("9" * 28 + "." + "9" * 10), Decimal("1.5")]
 VALUES: dict[str, list[Any]] = {
     "n": WHOLES,
     "l": LONGS,
@@ -55,12 +59,18 @@ VALUES: dict[str, list[Any]] = {
     "ts": INSTANTS,
     "local": [each.replace(tzinfo=None) for each in INSTANTS],
     "d": AMOUNTS,
+    "big": HUGE,
+    "raw": [b"", b"a", b"\x00", b"\xff\xfe", b"a\x00"],
 }
 INDEXES = (
-    "CREATE INDEX stats ON t USING column_stats (n, l, f, r, s, city, b, day, ts, local, d, seat.row)",
+    "CREATE INDEX stats ON t USING column_stats (n, l, f, r, s, city, b, day, ts, local, d, big, raw)",
+    "CREATE INDEX rows ON t USING column_stats (seat.row)",
     "CREATE INDEX city_bits ON t USING bitmap (city, b, n)",
     "CREATE INDEX by_s ON t USING secondary_index (s)",
-    "CREATE INDEX bloom ON t USING bloom_filters (l)",
+    "CREATE INDEX bloom ON t USING bloom_filters (l, r, d)",
+    "CREATE INDEX parts ON t USING ngram (s)",
+    "CREATE INDEX by_tag ON t USING array (tags)",
+    "CREATE INDEX keys ON t USING record_index (id)",
 )
 
 
@@ -93,7 +103,7 @@ def make_table(path: Path, *, seed: int, groups: int = 10, is_merged: bool = Fal
 def _row(key: str, pools: dict[str, list[Any]], chosen: random.Random) -> dict[str, Any]:
     row = {name: None if chosen.random() < 0.15 else chosen.choice(pool) for name, pool in pools.items()}
     seat = None if chosen.random() < 0.2 else {"row": row["n"], "letter": row["city"]}
-    return {"id": key, **row, "seat": seat}
+    return {"id": key, **row, "tags": [row["s"], row["city"]], "seat": seat}
 
 
 def plain_rows(table: IndexedTable) -> pa.Table:

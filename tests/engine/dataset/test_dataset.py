@@ -119,6 +119,27 @@ def test_columns_may_come_as_dictionaries(table: IndexedTable) -> None:
         table.dataset(dictionaries=["regoin"])
 
 
+def test_numbers_may_come_as_dictionaries(table: IndexedTable) -> None:
+    dataset = table.dataset(dictionaries=["n"])
+    found = dataset.to_table(["n"], pc.field("n") < 2)
+    assert found.schema.field("n").type == pa.dictionary(pa.int32(), pa.int32())
+    assert found["n"].to_pylist() == [0, 1]
+
+
+def test_a_column_comes_as_often_as_it_is_asked_for(table: IndexedTable) -> None:
+    found = table.dataset().to_table(["n", "id", "n"], pc.field("n") == 3)
+    assert found.column_names == ["n", "id", "n"]
+    assert [column.to_pylist() for column in found.columns] == [[3], ["us-3"], [3]]
+
+
+def test_rows_without_columns_are_as_many(table: IndexedTable) -> None:
+    dataset, few = table.dataset(), pc.field("n") < 3
+    assert dataset.to_table([]).num_rows == 40
+    assert dataset.to_table([], few).num_rows == 3
+    assert dataset.to_table([], pc.scalar(False)).num_rows == dataset.count_rows(pc.scalar(False)) == 0
+    assert dataset.to_table({"one": pc.scalar(1)}, few).to_pydict() == {"one": [1, 1, 1]}
+
+
 def test_hudi_s_own_columns_come_if_asked_for(table: IndexedTable) -> None:
     found = table.dataset(meta_columns=True).to_table(filter=pc.field("_hoodie_record_key") == "us-3")
     assert found["n"].to_pylist() == [3]
@@ -176,6 +197,7 @@ def test_a_column_that_came_later(fabricated: Fabricated) -> None:
     [
         ({"filter": "n = 1"}, WrongTypeError),
         ({"columns": "n"}, WrongTypeError),
+        ({"columns": iter(["n"])}, WrongTypeError),
         ({"columns": ["m"]}, UnknownColumnError),
         ({"filter": pc.field("m") == 1}, UnknownColumnError),
         ({"batch_size": 0}, InvalidOptionError),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -45,6 +46,25 @@ def test_duckdb_reads_what_is_left(made: Fabricated, capsys: pytest.CaptureFixtu
         assert _run(made, "files", predicate, "--format", "duckdb") == 0
         function = capsys.readouterr().out.strip()
         assert len(duckdb.execute(f"SELECT id, n, region FROM {function}").fetchall()) == rows
+
+
+@pytest.mark.parametrize("name", ["it's [1]", "st*r", "50%20 ö?"])
+def test_duckdb_takes_no_name_for_a_pattern(tmp_path: Path, name: str) -> None:
+    table = Fabricated(tmp_path / name)
+    write(table, T1, "a", range(3))
+    for other in ("it's 1", "stXr", "50%20 öx"):
+        shutil.copytree(table.path, tmp_path / other)
+    text = str(FileList(IndexedTable.open(table.path).plan("true"), "duckdb"))
+    assert duckdb.execute(f"SELECT count(*) FROM {text}").fetchall() == [(3,)]
+
+
+def test_a_path_of_two_lines_is_refused(tmp_path: Path) -> None:
+    table = Fabricated(tmp_path / "two\nlines")
+    write(table, T1, "a", range(3))
+    plan = IndexedTable.open(table.path).plan("true")
+    with pytest.raises(UserError, match="more than one line"):
+        str(FileList(plan, "paths"))
+    assert len(FileList(plan, "json").as_dict()["files"]) == 1
 
 
 def test_clickhouse_gets_a_pattern_of_just_these(tmp_path: Path, made: Fabricated) -> None:

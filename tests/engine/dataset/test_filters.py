@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from datetime import datetime, timezone
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudi_index import ScanReport
+from hudi_index import IndexedTable, ScanReport
 from hudi_index.dataset.expressions import ArrowCall, ArrowField, ArrowLiteral, read_expression
 from tests.engine.dataset.hostile import COLUMNS, VALUES, make_table, plain_rows
+from tests.support.tables import T1, Fabricated, schema_of
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from hudi_index import IndexedTable
 
 _COMPARISONS = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
 _ODD: dict[str, list[Any]] = {
@@ -32,6 +32,9 @@ _ODD: dict[str, list[Any]] = {
     "local": [pa.scalar(0, pa.timestamp("s")), pa.scalar(1, pa.timestamp("ns"))],
     "d": [pa.scalar(1), pa.scalar(Decimal("1.5")), pa.scalar(Decimal("1.505")), pa.scalar(1.5)],
     "day": [pa.scalar(0, pa.timestamp("us")), pa.scalar(0, pa.date64())],
+    "big": [pa.scalar(0), pa.scalar(Decimal("1.5")), pa.scalar(1.5), pa.scalar(Decimal("1.50000000000"))],
+    "raw": [pa.scalar("a"), pa.scalar(b"a", pa.large_binary())],
+    "b": [pa.scalar(1)],
 }
 _CASTS: dict[str, Any] = {
     "n": pa.int64(),
@@ -39,6 +42,11 @@ _CASTS: dict[str, Any] = {
     "l": pa.float64(),
     "d": pa.decimal128(20, 4),
     "s": pa.large_string(),
+    "ts": pa.timestamp("ns", "UTC"),
+    "big": pa.decimal256(50, 12),
+    "raw": pa.large_binary(),
+    "b": pa.int8(),
+    "f": pa.float32(),
 }
 
 
@@ -48,7 +56,9 @@ def leaves(draw: Any, columns: tuple[str, ...]) -> Any:
     column, data_type = pc.field(name), COLUMNS.field(name).type
     value = st.sampled_from([*VALUES[name], None]).map(lambda each: pa.scalar(each, data_type))
     kind = draw(
-        st.sampled_from(("compare", "compare", "odd", "in", "null", "cast", "text", "nested", "swap"))
+        st.sampled_from(
+            ("compare", "compare", "odd", "in", "null", "cast", "text", "nested", "swap", "pair", "odd list")
+        )
     )
     compare = draw(st.sampled_from(_COMPARISONS))
     if kind == "odd" and name in _ODD:
@@ -60,7 +70,12 @@ def leaves(draw: Any, columns: tuple[str, ...]) -> Any:
         choices = [column.is_null(), column.is_valid(), column.is_null(nan_is_null=name in "fr")]
         return draw(st.sampled_from([*choices, *([column.is_nan()] if name in "fr" else [])]))
     if kind == "cast" and name in _CASTS:
-        return compare(column.cast(_CASTS[name]), draw(value))
+        return compare(column.cast(_CASTS[name], safe=draw(st.booleans())), draw(value))
+    if kind == "odd list" and name in _ODD:
+        chosen = draw(st.sampled_from(_ODD[name]))
+        return pc.is_in(column, value_set=pa.array([chosen.as_py(), None], chosen.type))
+    if kind == "pair":
+        return compare(column, pc.field(draw(st.sampled_from(columns))))
     if kind == "text":
         text, pattern = pc.field("s"), draw(st.sampled_from(("a", "", "x", "a%", "%b", "a_b", "\\%", "A")))
         functions = (pc.starts_with, pc.ends_with, pc.match_substring, pc.match_like)
@@ -81,6 +96,8 @@ def expressions(columns: tuple[str, ...]) -> st.SearchStrategy[pc.Expression]:
             children.map(lambda each: ~each),
             children.map(lambda each: each.is_null()),
             st.tuples(children, children, children).map(lambda each: pc.if_else(*each)),
+            children.map(lambda each: pc.if_else(each, pc.scalar(1), pc.field("n")).is_valid()),
+            children.map(lambda each: each & pc.scalar(None).cast(pa.bool_())),
             pair.map(lambda each: pc.coalesce(*each)),
         )
 
@@ -177,3 +194,80 @@ def test_a_long_list_prunes_by_its_ends(both: Any) -> None:
     report = ScanReport()
     assert table.dataset(report=report).to_table(filter=condition).num_rows == rows.filter(condition).num_rows
     assert report.file_groups_read < report.file_groups
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> IndexedTable:
+    """Six file groups of one row, with values whose type matters."""
+    columns = schema_of(
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("r", pa.float32()),
+        pa.field("n", pa.int32()),
+        pa.field("b", pa.bool_()),
+        pa.field("ts", pa.timestamp("us", "UTC")),
+        pa.field("big", pa.decimal128(38, 10)),
+        pa.field("bytes", pa.binary()),
+    )
+    made = Fabricated(tmp_path_factory.mktemp("odd") / "t", columns=columns, partition_fields="")
+    singles = [0.1, 0.2, 1.5, None, float("nan"), -0.0]
+    for number, single in enumerate(singles):
+        row = {
+            "id": str(number),
+            "r": single,
+            "n": number,
+            "b": [True, False, None][number % 3],
+            "ts": datetime(9999 - number, 1, 1, tzinfo=timezone.utc),
+            "big": number * Decimal("1111111111111111111111111111.1111111111"),
+            "bytes": bytes([255 - number]),
+        }
+        made.base_file("", f"g{number}", T1, [row])
+    made.commit(T1)
+    statements = (
+        "CREATE INDEX stats ON t USING column_stats (r, n, b, ts, big, bytes)",
+        "CREATE INDEX bits ON t USING bitmap (b, n)",
+        "CREATE INDEX singles ON t USING secondary_index (r)",
+    )
+    IndexedTable.open(made.path).create_all(statements)
+    return IndexedTable.open(made.path)
+
+
+_NANOSECONDS = pa.timestamp("ns", "UTC")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        # Constants that are no conditions are values nevertheless.
+        pc.if_else(pc.field("b"), 7, 8).is_valid(),
+        pc.coalesce(pc.scalar(7), pc.field("n")).is_valid(),
+        pc.if_else(pc.field("b"), pc.scalar("x"), pc.scalar(None)).is_null(),
+        # Arrow brings the list to the column's type, and not the column to the list's.
+        pc.field("r").isin([0.1]),
+        pc.field("r").isin([0.1, 0.2, None]),
+        ~pc.field("r").isin([0.1]),
+        pc.field("r").cast(pa.float64()).isin([0.1]),
+        pc.field("r").isin([-0.0]),
+        pc.field("r").isin([float("nan")]),
+        pc.field("n").isin([1.0, 2.0]),
+        pc.field("n").isin(pa.array([1, 2], pa.uint8())),
+        pc.field("n").isin(pa.array([1, 2]).dictionary_encode()),
+        pc.field("n").isin(["1"]),
+        pc.field("big").isin([0]),
+        # A cast that may overflow gives other times.
+        pc.field("ts").cast(_NANOSECONDS, safe=False) < pa.scalar(0, _NANOSECONDS),
+        pc.field("ts").cast(_NANOSECONDS, safe=False) > pa.scalar(0, _NANOSECONDS),
+        pc.field("big") == Decimal("1111111111111111111111111111.1111111111"),
+        pc.field("big") > 1.5,
+        pc.field("bytes") > bytes([252]),
+        pc.field("bytes").isin([bytes([254])]),
+        pc.field("n").cast(pa.int8(), safe=False) == 1,
+        pc.field("n") < pa.scalar(2**64 - 1, pa.uint64()),
+        (pc.field("n") == 1) != pc.scalar(None).cast(pa.bool_()),
+    ],
+)
+def test_what_arrow_makes_of_types_is_not_pruned(odd: IndexedTable, condition: pc.Expression) -> None:
+    _check(odd, plain_rows(odd), condition)
+
+
+def test_a_list_of_doubles_prunes_a_column_of_singles(odd: IndexedTable) -> None:
+    assert odd.dataset().plan(pc.field("r").isin([0.1])).kept == 1

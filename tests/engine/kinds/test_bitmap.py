@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from hudi_index.kinds import IndexKind, RowQuestion, SliceContext, describe, kind_of
@@ -35,6 +36,7 @@ from tests.engine.kinds.rows import (
     rows_of,
     slice_of,
     slices,
+    values,
 )
 
 
@@ -159,6 +161,35 @@ def test_positions_are_exact_or_unknown(column: str) -> None:
                 assert rows is not None
 
     check()
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_all_but_some_values_are_exact_or_unknown(column: str) -> None:
+    kind = bitmap_over(column)
+
+    @settings(max_examples=settings().max_examples // 4)
+    @given(slices(column), st.lists(values(column), min_size=1, max_size=2), st.booleans())
+    def check(table: list[Slice], left_out: list[Any], has_null: bool) -> None:
+        domain = Domain.all()
+        for value in left_out:
+            others = Domain.of([Range.below(value), Range.above(value)], has_null=has_null)
+            domain = domain.intersection(others)
+        for file_slice, rows in zip(table, positions(kind, column, table, domain).values(), strict=True):
+            expected = [domain.contains(row.value) for row in file_slice.rows]
+            assert rows is None or rows == BitMap(place for place, is_in in enumerate(expected) if is_in)
+
+    check()
+
+
+def test_all_but_one_value_asks_for_that_one() -> None:
+    table = [slice_of(number, rows_of("a", "b", None, "c", "b")) for number in range(3)]
+    kind, domain = bitmap_over("text"), Domain.of([Range.below("b"), Range.above("b")])
+    question = question_of(kind, on("text", domain), table)
+    assert question is not None
+    read = read_from(kind, entries_of(kind, "text", table), question)
+    # Its bitmap and that of null.
+    assert read.num_rows == 2 * len(table)
+    assert positions(kind, "text", table, domain) == {each.group: BitMap([0, 3]) for each in table}
 
 
 def test_rows_beside_a_bound_that_was_cut_are_unknown() -> None:
