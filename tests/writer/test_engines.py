@@ -1,4 +1,4 @@
-"""One history by several engines: Spark's Hudi, this writer, Hudi's Java client. The indexes follow all."""
+"""One history by several engines: Hudi on Spark, on Flink, in Java, and this writer. Indexes follow all."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hudi_index import IndexedTable
 from hudi_index.spark import upsert
 from hudi_index.validation import Request
 from tests.parity.tables import COW, MOR, HudiTable
+from tests.support.flink import Flink, flink
 from tests.support.maven import Jar, fetched
 
 if TYPE_CHECKING:
@@ -144,3 +145,62 @@ def _before(step: int) -> set[int]:
     """The keys that are there when this writer comes."""
     found = set(range(30)) | set(range(0, 40, 3))
     return found if step == 0 else found | set(range(0, 50, 4)) | set(range(0, 45, 5)) | set(range(1, 41, 3))
+
+
+def _flink_table(path: Path, table_type: str) -> str:
+    options = {
+        "connector": "hudi",
+        "path": path.as_uri(),
+        "table.type": table_type,
+        "precombine.field": "ts",
+        "index.type": "FLINK_STATE",
+        # Each statement is a job of its own, which has to learn what is there.
+        "index.bootstrap.enabled": "true",
+        "index.global.enabled": "true",
+        "compaction.async.enabled": "false",
+        "write.tasks": "2",
+        "metadata.enabled": "false",
+    }
+    told = ", ".join(f"'{name}' = '{value}'" for name, value in options.items())
+    columns = "id STRING PRIMARY KEY NOT ENFORCED, part STRING, ts BIGINT, v STRING"
+    return f"CREATE TABLE t ({columns}) PARTITIONED BY (part) WITH ({told})"
+
+
+def _by_flink(runs: Flink, rows: list[Row]) -> None:
+    values = ", ".join(f"('{row['id']}', '{row['part']}', {row['ts']}, '{row['v']}')" for row in rows)
+    runs.sql(f"INSERT INTO t VALUES {values}")
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_indexes_follow_flink_and_this_writer(spark: SparkSession, tmp_path: Path, table_type: str) -> None:
+    hudi = HudiTable(spark, tmp_path / "t", table_type, 6, partition_by="part", schema=_SCHEMA)
+    table_of: dict[str, Row] = {}
+
+    def noted(rows: list[Row]) -> list[Row]:
+        table_of.update({row["id"]: row for row in rows})
+        return rows
+
+    with flink() as runs:
+        runs.sql(_flink_table(hudi.path, table_type))
+        _by_flink(runs, noted(_rows(range(30), 0, "flink")))
+        table = IndexedTable.open(hudi.path)
+        table.create_all(
+            ["CREATE INDEX records ON t USING record_index (id)", "CREATE INDEX by_v ON t (v)"], spark=spark
+        )
+        for step, lag in enumerate(("read", "maintain")):
+            moment = 10 * step
+            _by_flink(runs, noted(_rows(range(step, 40, 3), moment + 1, f"flinks{step}-")))
+            # To the other partition.
+            moved = [
+                {**row, "part": f"p{int(row['part'][1:]) ^ 1}"}
+                for row in _rows(range(step, 30, 7), moment + 2, f"moved{step}-")
+            ]
+            report = upsert(hudi.frame(noted(moved)), table, lag=lag)
+            assert report.counts.inserted == 0
+            assert report.counts.moved > 0
+            assert table.status().commits_behind == 0
+            found = [row.asDict() for row in hudi.read().select("id", "part", "ts", "v").collect()]
+            assert sorted(found, key=lambda row: row["id"]) == [table_of[key] for key in sorted(table_of)]
+    validated = table.validate(Request(queries=4, sample=None), spark=spark)
+    assert validated.exit_code == 0, str(validated)
