@@ -44,9 +44,11 @@ def _enable_sessions() -> None:
     def start(self: Any, *given: Any, **named: Any) -> None:
         started(self, *given, **named)
         try:
-            from hudi_index.spark.session_rule.switch import enable, switch_of
+            from hudi_index.spark.session_rule.families import switch_of
+            from hudi_index.spark.session_rule.switch import enable
 
-            if not switch_of(self).isOn():
+            # Once: a program that has disabled a session finds it so in those made of it, too.
+            if not switch_of(self).wasOn():
                 enable(self)
         except Exception:
             # A program that would have run must run.

@@ -184,6 +184,27 @@ def test_switch_holds_for_sessions_of_one_family_and_a_setting_for_one(
     assert ask(spark, query)[1] == []
 
 
+def test_table_that_a_stream_joins_is_pruned_in_the_streams_own_session(
+    spark: SparkSession, tables: dict[str, Any], tmp_path: Path
+) -> None:
+    wanted = rows(tables["mor"].read().where(ASCII).select("id", "n"))
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "ids.json").write_text("".join(f'{{"id": "k{place:04d}"}}\n' for place in range(24)))
+    enable(spark)
+    before = last_plans()
+    # A stream runs in a clone of the session that starts it.
+    joined = (
+        spark.readStream.schema("id string").json(str(source)).join(spark.table("mor").where(ASCII), "id")
+    )
+    writer = joined.select("id", "n").writeStream.format("memory").queryName("joined")
+    query = writer.option("checkpointLocation", str(tmp_path / "state")).trigger(availableNow=True).start()
+    query.awaitTermination()
+    assert rows(spark.table("joined")) == wanted
+    assert any(plan.kept < plan.total for plan in plans_since(before))
+    spark.catalog.dropTempView("joined")
+
+
 def test_plan_is_told_in_words_and_in_sparks_own_text(spark: SparkSession, tables: dict[str, Any]) -> None:
     enable(spark)
     frame = spark.sql(f"SELECT id FROM cow WHERE {ASCII}")

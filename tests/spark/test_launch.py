@@ -29,6 +29,12 @@ spark = SparkSession.builder.appName("theirs").getOrCreate()
 frame = spark.read.format("hudi").load(sys.argv[1]).where("name = 'ascii'")
 plan = frame._jdf.queryExecution().executedPlan().toString()
 told = {"rows": frame.count(), "argv": sys.argv, "main": __name__, "enabled": "SessionFileIndex" in plan}
+
+from hudi_index.spark import disable, explain
+
+disable(spark)
+again = spark.newSession().read.format("hudi").load(sys.argv[1]).where("name = 'ascii'")
+told["disabled"] = "the session is not enabled" in explain(again)
 print("told " + json.dumps({**told, "beside": beside.NAME}))
 spark.stop()
 """
@@ -55,5 +61,6 @@ def test_program_runs_as_if_started_itself_and_is_enabled(spark: SparkSession, t
         "argv": [str(program), str(hudi.path), "--flag"],
         "main": "__main__",
         "enabled": True,
+        "disabled": True,
         "beside": "found",
     }

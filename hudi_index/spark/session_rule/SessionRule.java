@@ -103,6 +103,7 @@ public final class SessionRule extends Rule {
   /** Whether the rules do anything, for whom they ask, and what they know of tables. */
   public static final class Switch {
     private volatile boolean isOn;
+    private volatile boolean wasOn;
     private volatile Function planner;
     private volatile boolean skipsNatively;
     private final ConcurrentHashMap isIndexed = new ConcurrentHashMap();
@@ -113,6 +114,7 @@ public final class SessionRule extends Rule {
       skipsNatively = leavesSkipping;
       isIndexed.clear();
       isOn = true;
+      wasOn = true;
     }
 
     public void off() {
@@ -121,13 +123,14 @@ public final class SessionRule extends Rule {
       isIndexed.clear();
     }
 
-    public boolean isOn() {
-      return isOn;
+    /** Whether anybody ever switched on. */
+    public boolean wasOn() {
+      return wasOn;
     }
 
-    /** Looks anew whether a table has indexes. */
-    public void forget(String table) {
-      isIndexed.remove(table);
+    /** Looks anew whether tables have indexes. */
+    public void forget() {
+      isIndexed.clear();
     }
 
     /** The Hudi tables that a plan reads, each with the number of our plan, or why there is none, in JSON. */

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudi_index.spark.catalyst.trees import active
 from hudi_index.spark.read.file_index import last_plans
-from hudi_index.spark.session_rule.switch import switch_of
+from hudi_index.spark.session_rule.families import switch_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

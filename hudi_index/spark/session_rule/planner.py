@@ -132,11 +132,6 @@ class SessionPlanner:
             _warn(asked["table"], error)
             return json.dumps({"keep": None})
 
-    def forget(self, location: str) -> None:
-        """Know nothing of a table."""
-        with self._lock:
-            self._tables.pop(location, None)
-
     def _has_indexes(self, location: str) -> bool | None:
         """Whether a table has indexes; None if that can't be told now, but perhaps later."""
         try:

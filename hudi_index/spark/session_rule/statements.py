@@ -10,7 +10,7 @@ from hudi_index.arguments import check_text
 from hudi_index.catalog import parse_statement
 from hudi_index.engine import IndexedTable
 from hudi_index.errors import NoJvmError, UserError
-from hudi_index.spark.session_rule.switch import forget_table, options_of
+from hudi_index.spark.session_rule.families import forget_tables, options_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hudi_index.catalog import IndexDefinition, TableName
     from hudi_index.jobs import JobReport
 
-__all__ = ["sql"]
+__all__ = ["is_on_a_hudi_table", "sql"]
 
 _SESSION_CATALOG = "spark_catalog"
 
@@ -53,7 +53,23 @@ def sql(
     try:
         return IndexedTable.open(location, options).sql(statement, spark=spark)
     finally:
-        forget_table(spark, location)
+        forget_tables(spark)
+
+
+def is_on_a_hudi_table(spark: SparkSession, statement: str) -> bool:
+    """Whether a statement is about a table that `sql` takes; one that names none may be.
+
+    Raises:
+        UserError: a subclass that says what is wrong with the statement.
+    """
+    parsed = parse_statement(statement)
+    if parsed.table is None or parsed.table.path is not None:
+        return True
+    try:
+        _location_of(spark, parsed.table)
+    except UserError:
+        return False
+    return True
 
 
 def _location_of(spark: SparkSession, name: TableName) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from hudi_index.engine import IndexedTable
+from hudi_index.spark.read.file_index import FilePlanner
+from hudi_index.spark.session_rule.planner import _ListingPlanner
 from hudi_index.spark.validate.parity import session_settings as session
 from tests.parity.corners.comparing import EXACT, Sides, Tally, compare_queries
 from tests.parity.corners.tables import made, spread
@@ -171,6 +174,25 @@ def test_queries_of_any_shape(
     compare_queries(spark, tally, FIXED[1::9], tables, {"spark.sql.adaptive.enabled": "false"})
     compare_queries(spark, tally, [_joined(chance) for _ in range(6)], tables)
     tally.check("shapes of queries", capsys, left_out=0.1)
+    assert tally.enabled_left_out > 0
+
+
+def test_wrong_plan_of_an_enabled_session_is_seen(
+    spark: SparkSession, tables: dict[str, Sides], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep = FilePlanner.keep
+
+    def nothing(planner: FilePlanner, asked: dict[str, Any]) -> str:
+        return "0" * len(keep(planner, asked))
+
+    monkeypatch.setattr(_ListingPlanner, "keep", nothing)
+    tally = Tally()
+    replace(tables["a"], _sampled=0).compare(tally, ["n = 3"])
+    compare_queries(spark, tally, ["SELECT id FROM {b} WHERE n = 77"], tables)
+    assert [each.partition("\n")[0] for each in tally.differences] == [
+        "in an enabled session: n = 3 ",
+        "in an enabled session: SELECT id FROM {b} WHERE n = 77 {}",
+    ]
 
 
 @pytest.mark.slow
