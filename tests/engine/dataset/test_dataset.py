@@ -118,7 +118,8 @@ def test_eight_threads_share_a_table_while_commits_come(fabricated: Fabricated, 
         wanted = (pc.field("n") >= low) & (pc.field("n") < low + 5)
         for _ in range(rounds):
             # One dataset is one snapshot, whatever comes.
-            assert sorted(before.to_table(["n"], wanted)["n"].to_pylist()) == list(range(low, low + 5))
+            found = before.to_table(["n"], wanted).sort_by("n")
+            assert found["n"].to_pylist() == list(range(low, low + 5))
             assert before.count_rows(wanted) == 5
             # Another one has at least what was committed when it was made, and commits whole.
             least = committed[0]
