@@ -258,8 +258,7 @@ def _constant(scalar: Any) -> Outcomes:
         # Neither true nor false, and still a value: `coalesce(7, n)` is valid.
         unknown = Unknown(str(scalar.type), "it is a constant that is no condition")
         return Outcomes(unknown, unknown, FALSE)
-    value = scalar.as_py()
-    return Outcomes(*(TRUE if value is each else FALSE for each in (True, False)), FALSE)
+    return Outcomes(TRUE, FALSE, FALSE) if scalar.as_py() else Outcomes(FALSE, TRUE, FALSE)
 
 
 def _one_of(term: BoundTerm, literals: tuple[Literal, ...]) -> Expression:

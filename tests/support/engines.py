@@ -6,6 +6,7 @@ DataFusion let Arrow compare floating-point numbers, in any dataset: theirs are 
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import datafusion
@@ -22,16 +23,22 @@ if TYPE_CHECKING:
 
 __all__ = ["ENGINES", "EngineParity"]
 
-ENGINE_ZONE = "America/New_York"
+
+@cache
+def _duckdb() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'America/New_York'")
+    return connection
 
 
 def _in_duckdb(rows: Any, condition: str) -> list[str]:
-    with duckdb.connect() as connection:
-        connection.sql(f"SET TimeZone = '{ENGINE_ZONE}'")
-        connection.register("t", rows)
-        return [
-            key for (key,) in connection.sql(f"SELECT id FROM t WHERE {condition} ORDER BY id").fetchall()
-        ]
+    connection = _duckdb()
+    connection.register("t", rows)
+    try:
+        found = connection.execute(f"SELECT id FROM t WHERE {condition} ORDER BY id").fetchall()
+    finally:
+        connection.unregister("t")
+    return [key for (key,) in found]
 
 
 def _in_datafusion(rows: Any, condition: str) -> list[str]:

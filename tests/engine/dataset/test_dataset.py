@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -107,6 +108,34 @@ def test_a_dataset_stays_at_its_snapshot(fabricated: Fabricated, table: IndexedT
         file.unlink()
     with pytest.raises(SliceGoneError):
         before.to_table()
+
+
+def test_eight_threads_share_a_table_while_commits_come(fabricated: Fabricated, table: IndexedTable) -> None:
+    before, rounds, committed = table.dataset(), 3, [0]
+
+    def ask(number: int) -> None:
+        low = number * 5
+        wanted = (pc.field("n") >= low) & (pc.field("n") < low + 5)
+        for _ in range(rounds):
+            # One dataset is one snapshot, whatever comes.
+            found = before.to_table(["n"], wanted).sort_by("n")
+            assert found["n"].to_pylist() == list(range(low, low + 5))
+            assert before.count_rows(wanted) == 5
+            # Another one has at least what was committed when it was made, and commits whole.
+            least = committed[0]
+            new = table.dataset().to_table(["n"], pc.field("n") >= 1_000).num_rows
+            assert new % 10 == 0
+            assert new >= least * 10
+
+    with ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(ask, number) for number in range(8)]
+        for number in range(rounds):
+            write(fabricated, f"2024020{number + 1}000000000", f"new{number}", range(1_000, 1_010), "us")
+            committed[0] = number + 1
+            table.maintain()
+        for each in asked:
+            each.result()
+    assert table.count("n >= 1000") == 10 * rounds
 
 
 def test_columns_may_come_as_dictionaries(table: IndexedTable) -> None:

@@ -36,6 +36,11 @@ _ODD: dict[str, list[Any]] = {
     "raw": [pa.scalar("a"), pa.scalar(b"a", pa.large_binary())],
     "b": [pa.scalar(1)],
 }
+# As Any: pyarrow's stubs don't know that these take expressions, and null.
+_coalesce: Any = pc.coalesce
+_scalar: Any = pc.scalar
+_NOTHING = _scalar(None)
+_NULL = _NOTHING.cast(pa.bool_())
 _CASTS: dict[str, Any] = {
     "n": pa.int64(),
     "r": pa.float64(),
@@ -97,7 +102,7 @@ def expressions(columns: tuple[str, ...]) -> st.SearchStrategy[pc.Expression]:
             children.map(lambda each: each.is_null()),
             st.tuples(children, children, children).map(lambda each: pc.if_else(*each)),
             children.map(lambda each: pc.if_else(each, pc.scalar(1), pc.field("n")).is_valid()),
-            children.map(lambda each: each & pc.scalar(None).cast(pa.bool_())),
+            children.map(lambda each: each & _NULL),
             pair.map(lambda each: pc.coalesce(*each)),
         )
 
@@ -239,8 +244,8 @@ _NANOSECONDS = pa.timestamp("ns", "UTC")
     [
         # Constants that are no conditions are values nevertheless.
         pc.if_else(pc.field("b"), 7, 8).is_valid(),
-        pc.coalesce(pc.scalar(7), pc.field("n")).is_valid(),
-        pc.if_else(pc.field("b"), pc.scalar("x"), pc.scalar(None)).is_null(),
+        _coalesce(pc.scalar(7), pc.field("n")).is_valid(),
+        pc.if_else(pc.field("b"), pc.scalar("x"), _NOTHING).is_null(),
         # Arrow brings the list to the column's type, and not the column to the list's.
         pc.field("r").isin([0.1]),
         pc.field("r").isin([0.1, 0.2, None]),
@@ -262,7 +267,7 @@ _NANOSECONDS = pa.timestamp("ns", "UTC")
         pc.field("bytes").isin([bytes([254])]),
         pc.field("n").cast(pa.int8(), safe=False) == 1,
         pc.field("n") < pa.scalar(2**64 - 1, pa.uint64()),
-        (pc.field("n") == 1) != pc.scalar(None).cast(pa.bool_()),
+        (pc.field("n") == 1) != _NULL,
     ],
 )
 def test_what_arrow_makes_of_types_is_not_pruned(odd: IndexedTable, condition: pc.Expression) -> None:
