@@ -52,6 +52,7 @@ from hudi_index.errors import (
     LeaseHeldError,
     StoragePlaceError,
     TimelineCorruptError,
+    UnsupportedStorageError,
 )
 from hudi_index.metadata_table.decisions import (
     Decision,
@@ -325,15 +326,18 @@ class Ledger:
         try:
             self._storage.create(decision_path(number), encode_decision(made))
         except FileExistsError:
+            self._check_listed(number, [each for each, _ in self._list(number)])
             return None
         return state if self._is_in_order(made) else None
 
     def _is_in_order(self, made: Decision) -> bool:
         state = made.state
         listed = self._list(state.number - 1)
-        if [number for number, _ in listed] == list(range(max(1, state.number - 1), state.number + 1)):
+        numbers = [number for number, _ in listed]
+        if numbers == list(range(max(1, state.number - 1), state.number + 1)):
             self._newest = (listed[-1][1], made)
             return True
+        self._check_listed(state.number, numbers)
         try:
             if self._load(state.number + 1).previous == state.decision_id:
                 return True
@@ -344,14 +348,19 @@ class Ledger:
         self._storage.delete(decision_path(state.number))
         return False
 
+    def _check_listed(self, number: int, listed: list[int]) -> None:
+        """Refuse a storage that has a decision and does not list it: nobody could tell what holds."""
+        if number not in listed and self._storage.exists(decision_path(number)):
+            operation, reason = "list a file that was just made", "its listings are not up to date"
+            raise UnsupportedStorageError(uri=self._storage.uri, operation=operation, reason=reason)
+
     def _load(self, number: int) -> Decision:
         path = decision_path(number)
-        uri = self._storage.uri_of(path)
         try:
             content = self._storage.read(path)
         except StoragePlaceError:
-            raise TimelineCorruptError(path=uri, reason="is a folder") from None
-        return decode_decision(content, number, path=uri)
+            raise TimelineCorruptError(path=self._storage.uri_of(path), reason="is a folder") from None
+        return decode_decision(content, number, path=self._storage.uri_of(path))
 
     def _forget_old(self) -> None:
         numbers = [number for number, _ in self._list()][:-_KEPT_DECISIONS]

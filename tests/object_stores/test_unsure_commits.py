@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from hudi_index.errors import StorageDeniedError
+from hudi_index.errors import StorageDeniedError, UnsupportedStorageError
 from hudi_index.metadata_table.table import MetadataTable
 from tests.store.support import entries_of
 from tests.support.faulty_store import Fault, FaultyStore, faulty_store
@@ -78,3 +78,18 @@ def test_lease_that_could_not_be_used_is_given_back(store: FaultyStore, request_
     assert len(since) > request_after
     commit_key(table)
     assert keys_in(store) == ["k"]
+
+
+@pytest.mark.parametrize("late", [3, 4], ids=["begin", "commit"])
+def test_store_whose_listings_lag_is_refused_by_name(store: FaultyStore, late: int) -> None:
+    """It would keep a writer trying for ever. A commit that others may have seen is not taken back."""
+    store.is_listed = lambda key: not key.endswith(f"/ledger/{late:020d}.json")
+    with pytest.raises(UnsupportedStorageError, match=r"s3://bucket/t.*can't list a file that was just made"):
+        commit_key(MetadataTable(store.storage()))
+    store.is_listed = lambda key: True
+    if late == 4:
+        with MetadataTable(store.storage()).begin() as transaction:
+            transaction.commit()
+        assert keys_in(store) == ["k"]
+    else:
+        assert keys_in(store) == []

@@ -60,6 +60,7 @@ class FaultyStore:
     ignores_start: bool = False
     """Lists from the first name whatever is asked."""
     refuses_start: bool = False
+    is_listed: Callable[[str], bool] = field(default=lambda key: True)
     order: Callable[[str], Any] = field(default=str)
     """What it lists its objects by."""
     bucket: str = "bucket"
@@ -191,7 +192,11 @@ class _Handler(LocalHandler):
             folder = key[len(prefix) :].partition(delimiter)[0] if delimiter else key
             is_folder = delimiter and prefix + folder != key
             name = f"{prefix}{folder}/" if is_folder else key
-            if not key.startswith(prefix) or (after and order(name) <= order(after)):
+            if (
+                not key.startswith(prefix)
+                or not self.faulty.is_listed(key)
+                or (after and order(name) <= order(after))
+            ):
                 continue
             rows[name] = (
                 f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>"
