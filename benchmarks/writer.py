@@ -54,6 +54,10 @@ class Took:
     ours: float = 0.0
     """Seconds that are not Hudi's: looking, tagging, maintaining."""
 
+    def __str__(self) -> str:
+        parts = f", ours of it {self.ours:6.2f} s" if self.ours else ""
+        return f"{self.elapsed:7.2f} s, processor {self.processor:7.2f} s{parts}"
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -138,10 +142,15 @@ def measure_upserts(
             # Forwards and backwards: what comes first meets the garbage of what came before.
             for side in sides if turn % 2 else reversed(sides):
                 took, report = measured(spark, side, rows, paths[side.name])
-                if report is not None:
-                    assert report.counts.updated == count, str(report)
-                if turn or count != counts[0]:
+                assert report is None or report.counts.updated == count, str(report)
+                is_counted = bool(turn) or count != counts[0]
+                if is_counted:
                     found[count][side.name].append(took)
+                # As they come: a run takes long, and what was seen so far counts.
+                print(
+                    f"    {count:>7,} rows  {side.name:<24} {took}{'' if is_counted else ' warms up'}",
+                    flush=True,
+                )
         for side in sides:
             all_took = found[count][side.name]
             elapsed, used = (
