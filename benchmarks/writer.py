@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from hudi_index.spark import WriteReport
 
 CORES = 2
+AGAINST = dict(zip(("record", "simple", "global_simple", "defaults"), HUDIS, strict=True))
 UPSTREAM = 50_000 / 256
 """Records a second of a core, as RFC-102 reports it."""
 GOALS = {
@@ -313,6 +314,8 @@ def main() -> None:
     parser.add_argument("--short", action="store_true", help="a small table and few sides, in under 90 s")
     parser.add_argument("--only", choices=("upserts", "larger", "limits", "stream"), default=None)
     parser.add_argument("--types", default="mor,cow")
+    parser.add_argument("--sides", default=",".join(AGAINST), help="whom to write against")
+    parser.add_argument("--counts", default="1000,20000", help="rows of the batches")
     parser.add_argument("--rows", type=int, default=300_000)
     parser.add_argument("--groups", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=3)
@@ -333,15 +336,17 @@ def run(spark: SparkSession, asked: argparse.Namespace) -> None:
         compare_sides(found, GOALS["small"][MOR], sides)
         return
     types = [{"mor": MOR, "cow": COW}[name] for name in asked.types.split(",")]
+    sides = (OURS, *(AGAINST[name] for name in asked.sides.split(",")))
+    counts = [int(count) for count in asked.counts.split(",")]
     for table_type in types:
         small = Shape(table_type, asked.rows, asked.groups)
         large = Shape(table_type, 10 * asked.rows, 10 * asked.groups)
         if asked.only in (None, "upserts"):
-            found = measure_upserts(spark, small, (1_000, 20_000), SIDES, asked.repeats)
-            compare_sides(found, GOALS["small"][table_type], SIDES)
+            found = measure_upserts(spark, small, counts, sides, asked.repeats)
+            compare_sides(found, GOALS["small"][table_type], sides)
         if asked.only in (None, "larger"):
-            found = measure_upserts(spark, large, (1_000,), SIDES, asked.repeats)
-            compare_sides(found, GOALS["large"][table_type], SIDES)
+            found = measure_upserts(spark, large, counts[:1], sides, asked.repeats)
+            compare_sides(found, GOALS["large"][table_type], sides)
             measure_growth(spark, (small, large), asked.repeats)
     if asked.only in (None, "limits"):
         shapes = [Shape(MOR, asked.rows, asked.groups), Shape(MOR, 10 * asked.rows, 10 * asked.groups)]
