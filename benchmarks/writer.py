@@ -331,9 +331,9 @@ def main() -> None:
 def run(spark: SparkSession, asked: argparse.Namespace) -> None:
     """What is asked for."""
     if asked.short:
-        shape, sides = Shape(MOR, 20_000, 20, 20), SIDES[:3]
-        found = measure_upserts(spark, shape, (1_000,), sides, 1)
-        compare_sides(found, GOALS["small"][MOR], sides)
+        shape, few = Shape(MOR, 20_000, 20, 20), SIDES[:3]
+        found = measure_upserts(spark, shape, (1_000,), few, 1)
+        compare_sides(found, GOALS["small"][MOR], few)
         return
     types = [{"mor": MOR, "cow": COW}[name] for name in asked.types.split(",")]
     sides = (OURS, *(AGAINST[name] for name in asked.sides.split(",")))
