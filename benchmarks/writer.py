@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from hudi_index.spark import WriteReport
 
 CORES = 2
+AGAINST = dict(zip(("record", "simple", "global_simple", "defaults"), HUDIS, strict=True))
 UPSTREAM = 50_000 / 256
 """Records a second of a core, as RFC-102 reports it."""
 GOALS = {
@@ -53,6 +54,10 @@ class Took:
     processor: float
     ours: float = 0.0
     """Seconds that are not Hudi's: looking, tagging, maintaining."""
+
+    def __str__(self) -> str:
+        parts = f", ours of it {self.ours:6.2f} s" if self.ours else ""
+        return f"{self.elapsed:7.2f} s, processor {self.processor:7.2f} s{parts}"
 
 
 @dataclass(frozen=True)
@@ -138,10 +143,15 @@ def measure_upserts(
             # Forwards and backwards: what comes first meets the garbage of what came before.
             for side in sides if turn % 2 else reversed(sides):
                 took, report = measured(spark, side, rows, paths[side.name])
-                if report is not None:
-                    assert report.counts.updated == count, str(report)
-                if turn or count != counts[0]:
+                assert report is None or report.counts.updated == count, str(report)
+                is_counted = bool(turn) or count != counts[0]
+                if is_counted:
                     found[count][side.name].append(took)
+                # As they come: a run takes long, and what was seen so far counts.
+                print(
+                    f"    {count:>7,} rows  {side.name:<24} {took}{'' if is_counted else ' warms up'}",
+                    flush=True,
+                )
         for side in sides:
             all_took = found[count][side.name]
             elapsed, used = (
@@ -304,6 +314,8 @@ def main() -> None:
     parser.add_argument("--short", action="store_true", help="a small table and few sides, in under 90 s")
     parser.add_argument("--only", choices=("upserts", "larger", "limits", "stream"), default=None)
     parser.add_argument("--types", default="mor,cow")
+    parser.add_argument("--sides", default=",".join(AGAINST), help="whom to write against")
+    parser.add_argument("--counts", default="1000,20000", help="rows of the batches")
     parser.add_argument("--rows", type=int, default=300_000)
     parser.add_argument("--groups", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=3)
@@ -319,20 +331,22 @@ def main() -> None:
 def run(spark: SparkSession, asked: argparse.Namespace) -> None:
     """What is asked for."""
     if asked.short:
-        shape, sides = Shape(MOR, 20_000, 20, 20), SIDES[:3]
-        found = measure_upserts(spark, shape, (1_000,), sides, 1)
-        compare_sides(found, GOALS["small"][MOR], sides)
+        shape, few = Shape(MOR, 20_000, 20, 20), SIDES[:3]
+        found = measure_upserts(spark, shape, (1_000,), few, 1)
+        compare_sides(found, GOALS["small"][MOR], few)
         return
     types = [{"mor": MOR, "cow": COW}[name] for name in asked.types.split(",")]
+    sides = (OURS, *(AGAINST[name] for name in asked.sides.split(",")))
+    counts = [int(count) for count in asked.counts.split(",")]
     for table_type in types:
         small = Shape(table_type, asked.rows, asked.groups)
         large = Shape(table_type, 10 * asked.rows, 10 * asked.groups)
         if asked.only in (None, "upserts"):
-            found = measure_upserts(spark, small, (1_000, 20_000), SIDES, asked.repeats)
-            compare_sides(found, GOALS["small"][table_type], SIDES)
+            found = measure_upserts(spark, small, counts, sides, asked.repeats)
+            compare_sides(found, GOALS["small"][table_type], sides)
         if asked.only in (None, "larger"):
-            found = measure_upserts(spark, large, (1_000,), SIDES, asked.repeats)
-            compare_sides(found, GOALS["large"][table_type], SIDES)
+            found = measure_upserts(spark, large, counts[:1], sides, asked.repeats)
+            compare_sides(found, GOALS["large"][table_type], sides)
             measure_growth(spark, (small, large), asked.repeats)
     if asked.only in (None, "limits"):
         shapes = [Shape(MOR, asked.rows, asked.groups), Shape(MOR, 10 * asked.rows, 10 * asked.groups)]
