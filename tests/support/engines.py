@@ -6,6 +6,7 @@ DataFusion let Arrow compare floating-point numbers, in any dataset: theirs are 
 
 from __future__ import annotations
 
+import atexit
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ __all__ = ["ENGINES", "EngineParity"]
 def _duckdb() -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'America/New_York'")
+    # What is still there when Python ends is reported as leaked.
+    atexit.register(_duckdb.cache_clear)
     return connection
 
 
