@@ -34,8 +34,14 @@ _TIMES = {
     "hoodie.keygen.timebased.output.dateformat": "yyyy-MM",
     "hoodie.keygen.timebased.timezone": "UTC",
 }
-_TIMES_ONLY = {name: value for name, value in _TIMES.items() if name != _KEYGEN}
-_CUSTOM = {**_TIMES, _KEYGEN: "org.apache.hudi.keygen.CustomKeyGenerator"}
+# Hudi reads such a column from the path: as a number, if it is one.
+_CUSTOM = {
+    **_TIMES,
+    _KEYGEN: "org.apache.hudi.keygen.CustomKeyGenerator",
+    "hoodie.keygen.timebased.output.dateformat": "yyyyMM",
+}
+# Tables of this key generator do not keep them.
+_CUSTOM_TIMES = {name: value for name, value in _CUSTOM.items() if name != _KEYGEN}
 _RECORDS = ("CREATE INDEX records ON t USING record_index (id)",)
 
 
@@ -71,14 +77,18 @@ SHAPES = {
         {"partition_by": "", "options": {_KEYGEN: "org.apache.hudi.keygen.NonpartitionedKeyGenerator"}}
     ),
     "by time": Shape({"partition_by": "n", "options": _TIMES}, version=8),
-    "custom": Shape({"partition_by": "region:SIMPLE,n:TIMESTAMP", "options": _CUSTOM}, version=8),
+    "custom": Shape(
+        {"partition_by": "region:SIMPLE,n:TIMESTAMP", "options": _CUSTOM},
+        arguments={"options": _CUSTOM_TIMES},
+        version=8,
+    ),
     "custom in version 6": Shape(
         {"partition_by": "region:SIMPLE,n:TIMESTAMP", "options": _CUSTOM},
-        # Such a table does not keep what kinds its fields are of.
+        # Nor do they keep of what kinds their fields are.
         arguments={
             "options": {
                 "hoodie.datasource.write.partitionpath.field": "region:SIMPLE,n:TIMESTAMP",
-                **_TIMES_ONLY,
+                **_CUSTOM_TIMES,
             }
         },
         version=6,
