@@ -181,6 +181,9 @@ def test_indexes_follow_flink_and_this_writer(spark: SparkSession, tmp_path: Pat
         table_of.update({row["id"]: row for row in rows})
         return rows
 
+    def is_home(row: Row) -> bool:
+        return table_of.get(row["id"], row)["part"] == row["part"]
+
     with flink() as runs:
         runs.sql(_flink_table(hudi.path, table_type))
         _by_flink(runs, noted(_rows(range(30), 0, "flink")))
@@ -190,7 +193,9 @@ def test_indexes_follow_flink_and_this_writer(spark: SparkSession, tmp_path: Pat
         )
         for step, lag in enumerate(("read", "maintain")):
             moment = 10 * step
-            _by_flink(runs, noted(_rows(range(step, 40, 3), moment + 1, f"flinks{step}-")))
+            # Flink 0.14 takes a key that a log deletes for one that is there, and doubles what was moved.
+            written = [row for row in _rows(range(step, 40, 3), moment + 1, f"flinks{step}-") if is_home(row)]
+            _by_flink(runs, noted(written))
             # To the other partition.
             moved = [
                 {**row, "part": f"p{int(row['part'][1:]) ^ 1}"}
