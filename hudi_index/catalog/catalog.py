@@ -41,7 +41,12 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from hudi_index.catalog.snapshot import CatalogSnapshot
-from hudi_index.errors import CatalogCorruptError, StateConflictError, StoragePlaceError
+from hudi_index.errors import (
+    CatalogCorruptError,
+    StateConflictError,
+    StoragePlaceError,
+    UnsupportedStorageError,
+)
 from hudi_index.side_by_side import side_by_side
 
 if TYPE_CHECKING:
@@ -236,6 +241,7 @@ class Catalog:
                 try:
                     self.storage.create(history_file(changed.generation), changed.to_bytes())
                 except FileExistsError:
+                    self._check_listed(changed.generation)
                     continue
                 except StoragePlaceError as error:
                     reason = "a file stands where a folder should be"
@@ -244,6 +250,13 @@ class Catalog:
             else:
                 self.publish()
             return changed
+
+    def _check_listed(self, generation: int) -> None:
+        """Refuse a storage that has a generation and does not list it: it would be tried for ever."""
+        listed = [each for each, _ in self._list_history(after=generation - 1)]
+        if generation not in listed and self.storage.exists(history_file(generation)):
+            operation, reason = "list a file that was just made", "its listings are not up to date"
+            raise UnsupportedStorageError(uri=self.storage.uri, operation=operation, reason=reason)
 
     def publish(self) -> None:
         """Make index.json say what the newest generation says."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,12 @@ import pyarrow as pa
 import pytest
 
 from hudi_index import IndexedTable
-from hudi_index.errors import MissingSliceFileError, StorageDeniedError, StorageUnreachableError
+from hudi_index.errors import (
+    MissingSliceFileError,
+    StorageDeniedError,
+    StoragePlaceError,
+    StorageUnreachableError,
+)
 from hudi_index.storage import Storage
 from hudi_index.table import Snapshot
 from hudi_index.table.listing import list_partitions
@@ -202,6 +208,27 @@ def test_no_file_is_lost_in_a_store_that_lists_in_another_order(
         walked = [file.name for file in store.storage().walk("d")]
     assert {folder: len(names) for folder, names in found.items()} == dict.fromkeys(SIBLINGS, files + 1)
     assert sorted(walked) == sorted([".hoodie_partition_metadata", *(f"{n:04}" for n in range(files))])
+
+
+@pytest.mark.parametrize("marker", ["t/", "t/p/", "t/q/", "t/p/q/"])
+def test_objects_that_stand_for_folders_are_no_files_of_the_table(marker: str) -> None:
+    """As s3a and web consoles make them."""
+    with faulty_store() as store:
+        store.objects.update({"t/p/.hoodie_partition_metadata": b"", f"t/p/f_0-1-2_{T1}.parquet": b"x"})
+        expected = list_partitions(store.storage())
+        store.objects[marker] = b""
+        found = list_partitions(store.storage())
+        assert {folder: set(files) - {"q"} for folder, files in found.items()} == {
+            folder: set(files) for folder, files in expected.items()
+        }
+
+
+@pytest.mark.parametrize("name", ["p//f", "./f", "../f", "p/a\x01f"])
+def test_object_that_no_path_can_name_is_an_error_and_never_passed_over(name: str) -> None:
+    with faulty_store() as store:
+        store.objects.update({"t/p/.hoodie_partition_metadata": b"", f"t/{name}": b""})
+        with pytest.raises(StoragePlaceError, match=re.escape(f't/{name}"')):
+            list_partitions(store.storage())
 
 
 @pytest.mark.parametrize("broken", [[], [2, 4]])

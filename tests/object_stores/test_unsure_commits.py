@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+from hudi_index.catalog import Catalog, IndexDefinition
+from hudi_index.catalog.catalog import INDEX_FILE, history_file
 from hudi_index.errors import StorageDeniedError, UnsupportedStorageError
 from hudi_index.metadata_table.table import MetadataTable
 from tests.store.support import entries_of
@@ -93,3 +95,16 @@ def test_store_whose_listings_lag_is_refused_by_name(store: FaultyStore, late: i
         assert keys_in(store) == ["k"]
     else:
         assert keys_in(store) == []
+
+
+def test_catalog_in_a_store_whose_listings_lag_is_refused_by_name(store: FaultyStore) -> None:
+    """Its newest generation is not listed, and whoever made it died before index.json told of it."""
+    Catalog(store.storage()).add(IndexDefinition("a", "secondary_index", ("city",)))
+    before = store.objects[f"t/{INDEX_FILE}"]
+    Catalog(store.storage()).add(IndexDefinition("b", "secondary_index", ("city",)))
+    store.objects[f"t/{INDEX_FILE}"] = before
+    store.is_listed = lambda key: key != f"t/{history_file(2)}"
+    with pytest.raises(UnsupportedStorageError, match=r"s3://bucket/t.*can't list a file that was just made"):
+        Catalog(store.storage()).add(IndexDefinition("c", "secondary_index", ("city",)))
+    store.is_listed = lambda key: True
+    assert [each.name for each in Catalog(store.storage()).load()] == ["a", "b"]

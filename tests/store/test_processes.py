@@ -91,7 +91,7 @@ def test_eight_processes_committing_at_once_lose_nothing(tmp_path: Path) -> None
     for process in processes:
         process.start()
     for process in processes:
-        process.join(120)
+        process.join(600)
         assert process.exitcode == 0
     results = [json.loads(Path(report).read_text()) for report in reports]
     committed = {key: instant for result in results for key, instant in result["committed"].items()}
