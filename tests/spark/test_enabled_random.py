@@ -102,6 +102,9 @@ class Life:
         return operation.__name__
 
     def write_by_sql(self) -> str:
+        if self.hudi.version < 8:
+            # Hudi upgrades the table as SQL writes to it, and at times fails to find its schema.
+            return self.write()
         condition = self.chance.choice(CONDITIONS[:4])
         text = self.chance.choice(
             ["UPDATE {t} SET n = coalesce(n, 0) + 1 WHERE {c}", "DELETE FROM {t} WHERE {c}"]
