@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hudi_index import IndexedTable
-from hudi_index.errors import NoJvmError, UserError
+from hudi_index.errors import NoJvmError
 from hudi_index.spark import disable, enable, explain, last_plans, sql
 from hudi_index.spark.read.file_index import FilePlanner
 from hudi_index.spark.read.indexed import Readings
@@ -243,39 +243,6 @@ def test_pruned_size_lets_spark_broadcast_and_equal_scans_are_read_once(
     assert "ReusedExchange" in joined._jdf.queryExecution().executedPlan().toString()
 
 
-def test_statements_by_catalog_name_and_the_index_is_used_at_once(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    hudi = HudiTable(spark, tmp_path / "t", COW)
-    hudi.bulk_insert(hostile_rows(range(12)))
-    hudi.bulk_insert(hostile_rows(range(12, 24)))
-    with catalog_table(spark, hudi.path) as name, enabled(spark):
-        query = f"SELECT id FROM {name} WHERE {ASCII}"
-        wanted = ask(spark, query)
-        assert wanted[1] == []
-        sql(spark, f"CREATE INDEX by_name ON default.{name} (name)")
-        found = ask(spark, query)
-        assert (found[0], found[1][0][0] < SLICES) == (wanted[0], True)
-        shown = sql(spark, f"SHOW INDEXES FROM {name}")
-        assert isinstance(shown, tuple)
-        assert [each.name for each in shown] == ["by_name"]
-        sql(spark, f"REFRESH INDEX by_name ON {name}")
-        sql(spark, f"REBUILD INDEX by_name ON spark_catalog.default.{name}")
-        assert ask(spark, query) == found
-        sql(spark, f"DROP INDEX by_name ON hudi.`{hudi.path}`")
-        assert ask(spark, query) == wanted
-        for statement, reason in {
-            "DROP INDEX by_name": "names no table",
-            "SHOW INDEXES FROM nowhere": "no table nowhere in the catalog",
-        }.items():
-            with pytest.raises(UserError, match=reason):
-                sql(spark, statement)
-        spark.range(3).write.saveAsTable("a_parquet_table")
-        with pytest.raises(UserError, match="is no Hudi table"):
-            sql(spark, "CREATE INDEX i ON a_parquet_table (id)")
-        spark.sql("DROP TABLE a_parquet_table")
-
-
 def test_native_skipping_is_off_unless_it_is_asked_for(spark: SparkSession, tmp_path: Path) -> None:
     schema = "id string, ts bigint, g int, name string, v double"
     hudi = HudiTable(
@@ -371,19 +338,18 @@ def test_other_rules_and_cached_frames_live_beside_it(spark: SparkSession, table
             spark.conf.unset(name)
 
 
-def test_validation_in_an_enabled_session_reads_its_full_side(spark: SparkSession, tmp_path: Path) -> None:
-    hudi = HudiTable(spark, tmp_path / "t", COW)
-    hudi.bulk_insert(hostile_rows(range(12)))
-    hudi.bulk_insert(hostile_rows(range(12, 24)))
-    table = IndexedTable.open(hudi.path)
-    table.sql("CREATE INDEX by_name ON t (name)")
-    with enabled(spark):
-        before = last_plans()
-        full = Readings(spark, table.storage).full.where(ASCII)
-        assert full.count() == hudi.read().where(ASCII).count()
-        # Pruned on both sides, a wrong index would agree with itself.
-        assert explain(full).endswith("its option hudi_index.enabled is not true")
-        assert len(plans_since(before)) == 1
+def test_validation_in_an_enabled_session_reads_its_full_side(
+    spark: SparkSession, tables: dict[str, Any]
+) -> None:
+    hudi = tables["cow"]
+    wanted = hudi.read().where(ASCII).count()
+    enable(spark)
+    before = last_plans()
+    full = Readings(spark, IndexedTable.open(hudi.path).storage).full.where(ASCII)
+    assert full.count() == wanted
+    # Pruned on both sides, a wrong index would agree with itself.
+    assert explain(full).endswith("its option hudi_index.enabled is not true")
+    assert plans_since(before) == []
 
 
 def test_session_without_a_jvm_is_told(spark: SparkSession) -> None:

@@ -11,6 +11,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from hudi_index import IndexedTable
+from hudi_index.errors import UserError
 from hudi_index.spark import disable, enable, last_plans, sql
 from tests.parity.tables import COW, HudiTable
 from tests.support.enabled import catalog_table, plans_since
@@ -78,6 +79,29 @@ def test_index_is_used_at_once_whatever_the_place_is_called(
     assert kept(spark, name) == []
     sql(spark, f"CREATE INDEX by_name ON hudi.`{place.format(hudi.path)}` (name)")
     assert kept(spark, name) == [1]
+
+
+def test_statements_name_tables_as_queries_do(spark: SparkSession, hudi: HudiTable, name: str) -> None:
+    enable(spark)
+    sql(spark, f"CREATE INDEX by_name ON default.{name} (name)")
+    assert kept(spark, name) == [1]
+    shown = sql(spark, f"SHOW INDEXES FROM {name}")
+    assert isinstance(shown, tuple)
+    assert [each.name for each in shown] == ["by_name"]
+    sql(spark, f"REFRESH INDEX by_name ON {name}")
+    sql(spark, f"REBUILD INDEX by_name ON spark_catalog.default.{name}")
+    assert kept(spark, name) == [1]
+    sql(spark, f"DROP INDEX by_name ON hudi.`{hudi.path}`")
+    assert kept(spark, name) == []
+    spark.range(3).write.saveAsTable("a_parquet_table")
+    for statement, reason in {
+        "DROP INDEX by_name": "names no table",
+        "SHOW INDEXES FROM nowhere": "no table nowhere in the catalog",
+        "CREATE INDEX i ON a_parquet_table (id)": "is no Hudi table",
+    }.items():
+        with pytest.raises(UserError, match=reason):
+            sql(spark, statement)
+    spark.sql("DROP TABLE a_parquet_table")
 
 
 def test_plain_sql_runs_statements_on_hudi_tables(spark: SparkSession, name: str) -> None:

@@ -38,7 +38,8 @@ public final class SessionParser implements InvocationHandler {
   private static final String SETTING = "spark.hudi_index.statements";
   private static final String GAP = "(?:\\s++|--[^\\n]*+\\n|/\\*.*?\\*/)";
   private static final Pattern STATEMENT = Pattern.compile(
-      GAP + "*+(?:CREATE(?:" + GAP + "++FUNCTION)?|DROP|SHOW|REFRESH|REBUILD)" + GAP + "++INDEX(?:ES)?\\b",
+      GAP + "*+(?:(?:CREATE(?:" + GAP + "++FUNCTION)?|DROP|REFRESH|REBUILD)" + GAP + "++INDEX|SHOW" + GAP
+          + "++INDEXES)\\b",
       Pattern.CASE_INSENSITIVE | Pattern.DOTALL);
 
   private final ParserInterface theirs;
