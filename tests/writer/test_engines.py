@@ -182,7 +182,7 @@ def test_indexes_follow_flink_and_this_writer(spark: SparkSession, tmp_path: Pat
         return rows
 
     def is_home(row: Row) -> bool:
-        return table_of.get(row["id"], row)["part"] == row["part"]
+        return bool(table_of.get(row["id"], row)["part"] == row["part"])
 
     with flink() as runs:
         runs.sql(_flink_table(hudi.path, table_type))
