@@ -163,6 +163,29 @@ def test_what_is_no_snapshot_or_has_no_index_stays_as_it_is(
     assert explain(spark.table("cow")).endswith("not pruned    no filter on its data columns")
 
 
+@pytest.mark.parametrize("table_type", [pytest.param(COW, marks=pytest.mark.slow), MOR])
+def test_change_data_is_left_alone(table_type: str, spark: SparkSession, tmp_path: Path) -> None:
+    hudi = HudiTable(spark, tmp_path / "t", table_type, options={"hoodie.table.cdc.enabled": "true"})
+    hudi.bulk_insert(hostile_rows(range(12)))
+    hudi.upsert(hostile_rows([1, 4], ts=3, salt=1))
+    IndexedTable.open(hudi.path).sql("CREATE INDEX by_name ON t (name)")
+    options = {
+        "hoodie.datasource.query.type": "incremental",
+        "hoodie.datasource.query.incremental.format": "cdc",
+        "hoodie.datasource.read.begin.instanttime": "000",
+    }
+
+    def changes() -> DataFrame:
+        read = spark.read.format("hudi").options(**options).load(str(hudi.path))
+        return read.where("after LIKE '%k000%'").select("op", "before", "after")
+
+    wanted = rows(changes())
+    enable(spark)
+    before = last_plans()
+    assert rows(changes()) == wanted != []
+    assert plans_since(before) == []
+
+
 def test_switch_holds_for_sessions_of_one_family_and_a_setting_for_one(
     spark: SparkSession, tables: dict[str, Any]
 ) -> None:
