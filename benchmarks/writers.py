@@ -109,9 +109,11 @@ _MADE_WITH = {"plain": _WITHOUT, "ours": _WITHOUT, "record": _RECORD_INDEX, "def
 
 
 def copy_for(spark: SparkSession, side: Side, table_type: str, rows: int, groups: int) -> Path:
-    """A copy for one side to write to. Data files are linked: nobody changes one."""
+    """A copy for one side of this run to write to. Data files are linked: nobody changes one."""
     kept = _kept(spark, side.made, table_type, rows, groups)
-    path = kept.with_name(f"{kept.name}-{side.name.lower().replace(', ', '-').replace(' ', '-')}-copy")
+    path = kept.with_name(
+        f"{kept.name}-{side.name.lower().replace(', ', '-').replace(' ', '-')}-{os.getpid()}"
+    )
     shutil.rmtree(path, ignore_errors=True)
 
     def copied(one: str, two: str) -> None:
