@@ -58,13 +58,8 @@ _SETTINGS = {
     "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
     # The default of 200 makes jobs on small tables wait for 198 empty tasks.
     "spark.sql.shuffle.partitions": "4",
-<<<<<<< HEAD
-    # Up to this many partitions a shuffle opens a file and a serializer for each, in every task. Hudi's
-    # writes shuffle to as many as there are file groups: a sixth of an upsert of 1,000 rows into a hundred.
-=======
     # Up to so many partitions a shuffle opens a file and a serializer for each, in every task. Hudi's writes
     # shuffle to as many as there are file groups: nearly a tenth of writing a thousand rows to a hundred.
->>>>>>> h-speed
     "spark.shuffle.sort.bypassMergeThreshold": "8",
     _JVM_OPTIONS: _NO_ATTACH,
     DAEMON_SETTING: DAEMON,
