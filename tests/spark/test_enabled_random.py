@@ -103,7 +103,7 @@ class Life:
 
     def write_by_sql(self) -> str:
         if self.hudi.version < 8:
-            # Hudi fails at times, enabled or not: as it refreshes what it kept of the table it finds no schema.
+            # Hudi fails at times, enabled or not: refreshing what it kept of the table, it finds no schema.
             return self.write()
         condition = self.chance.choice(CONDITIONS[:4])
         text = self.chance.choice(
