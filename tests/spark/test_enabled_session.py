@@ -236,9 +236,8 @@ def test_plan_is_told_in_words_and_in_sparks_own_text(spark: SparkSession, table
     assert f"scan          {plan.kept} of {SLICES} file slices" in told
     assert "asked         by_name" in told
     text = frame._jdf.queryExecution().executedPlan().toString()
-    assert (
-        f"SessionFileIndex(1 paths)[file:{tables['cow'].path} (read {plan.kept} of {SLICES} file sl" in text
-    )
+    # However long its path is: Spark cuts that off.
+    assert f"SessionFileIndex(1 paths)[(read {plan.kept} of {SLICES} file slices by by_name) file:" in text
     before = last_plans()
     frame.collect()
     # What was planned for the query is what the scan reads.

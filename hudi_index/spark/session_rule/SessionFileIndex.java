@@ -285,8 +285,9 @@ public final class SessionFileIndex implements FileIndex {
       this.told = told;
     }
 
+    /** What was pruned comes first: Spark shows the first hundred characters. */
     public String toString() {
-      return super.toString() + " (" + told + ")";
+      return "(" + told + ") " + super.toString();
     }
   }
 
