@@ -126,6 +126,9 @@ class KindSpec:
     """Whether keys end with the file group's number, not with its partition path and file id."""
     is_divisible: bool = False
     """Whether a large slice may be described in parts: its entries are those of the parts."""
+    is_by_record: bool = False
+    """Whether an entry is made of rows of one record key, which its own key holds, and not of their
+    positions: rows of other records neither give nor change it."""
     answers_from_footers: bool = False
     """Whether statistics of Parquet footers can stand for rows."""
     knows_rows: bool = False
@@ -235,6 +238,7 @@ _ROWS = (
         has_columns=False,
         names_owner_by_number=True,
         is_divisible=True,
+        is_by_record=True,
         preference=("orderingValue", "instantTime"),
     ),
     KindSpec(
@@ -249,6 +253,7 @@ _ROWS = (
         aliases=("secondary",),
         names_owner_by_number=True,
         is_divisible=True,
+        is_by_record=True,
         asks_together=True,
     ),
     KindSpec(

@@ -24,10 +24,10 @@ from hudi_index.entries import SEPARATOR, owner_suffix, shards_of
 from hudi_index.entries.schema import DELETED, ENTRY_SCHEMA, KEY, PAYLOADS, TYPE
 from hudi_index.errors import HudiIndexError
 from hudi_index.kind_parts.diff import diff_entries
-from hudi_index.kinds import builder_of
 from hudi_index.lifecycle.description import ItemPlan
 from hudi_index.lifecycle.footers import FROM_ROWS, Known, look_ahead, look_at_footer
 from hudi_index.lifecycle.runs import TARGET, Changes, Counts
+from hudi_index.lifecycle.states import States, describe
 from hudi_index.metadata_table.reader import merge_slice
 from hudi_index.side_by_side import side_by_side
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from hudi_index.coverage.files import IndexedSlice
-    from hudi_index.kind_parts.protocol import IndexKind, SliceContext
+    from hudi_index.kind_parts.protocol import IndexKind
     from hudi_index.lifecycle.build import Build
     from hudi_index.lifecycle.description import Description, WorkItem
     from hudi_index.metadata_table import ShardSlice
@@ -198,8 +198,9 @@ def changes_of(
     plan = ItemPlan.of(description, item)
     compared = _Compared(plan.diffed)
     counted, limit = _Counted(), description.rows_at_once
-    for position, entries in _describe(
-        plan.kinds_before, item.context, counted.through(before), limit, known_before
+    states = States.of(plan, before, after, limit)
+    for position, entries in describe(
+        plan.kinds_before, item.context, counted.through(states.before), limit, known_before, states.old
     ):
         if position < len(plan.diffed):
             yield from compared.take(position, old=entries, is_large=counted.rows > limit)
@@ -207,8 +208,14 @@ def changes_of(
             keys = entries.column(KEY).combine_chunks()
             yield Described.gone(plan.kinds_before[position].partition, keys)
     seen = counted.rows
-    for position, entries in _describe(
-        plan.kinds_after, item.context, counted.through(after), limit, known_after
+    for position, entries in describe(
+        plan.kinds_after,
+        item.context,
+        counted.through(states.after),
+        limit,
+        known_after,
+        states.new,
+        len(plan.built),
     ):
         if position < len(plan.built):
             yield Described(plan.built[position].partition, entries)
@@ -265,31 +272,6 @@ class _Compared:
             upserts, deletes = diff_entries(_join(was), _join(becomes))
             yield Described(kind.partition, upserts)
             yield Described.gone(kind.partition, deletes)
-
-
-def _describe(
-    kinds: Sequence[IndexKind],
-    context: SliceContext,
-    batches: Iterable[pa.RecordBatch],
-    rows_at_once: int,
-    known: Known,
-) -> Iterator[tuple[int, pa.Table]]:
-    """The entries of a slice by place of their kind; in parts if it is large and the kind is divisible."""
-    builders = [known.builder(kind, context) for kind in kinds]
-    rows = 0
-    for batch in batches:
-        rows += batch.num_rows
-        for position, kind in enumerate(kinds):
-            for entries in builders[position].add(batch):
-                yield position, entries
-            if rows > rows_at_once and kind.spec.is_divisible:
-                for entries in builders[position].finish():
-                    yield position, entries
-                builders[position] = builder_of(kind, context)
-        rows = 0 if rows > rows_at_once else rows
-    for position, builder in enumerate(builders):
-        for entries in builder.finish():
-            yield position, entries
 
 
 def look_at_item(description: Description, item: WorkItem) -> tuple[Known, Known]:

@@ -334,8 +334,9 @@ class SliceRows:
             return pa.chunked_array([], pa.string())
         config = self.table.shape.config
         keys = [RECORD_KEY] if config.populates_meta_fields else list(config.record_key_fields)
-        found = [record_keys_of(batch, config) for batch in self.table._stream(base, keys)]
-        return pa.chunked_array(found, pa.string())
+        assert base.base_path is not None
+        batches = self.table._stream_base(base, base.base_path, keys, self.footer)
+        return pa.chunked_array([record_keys_of(batch, config) for batch in batches], pa.string())
 
     def _read_base_keys(self) -> pa.ChunkedArray[Any]:
         """The same where hudi-rs may not even open the table."""

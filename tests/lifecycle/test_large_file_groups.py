@@ -114,9 +114,9 @@ def large_file_group(rows_at_once: int) -> tuple[Description, WorkItem]:
 
 def test_large_file_group_is_described_in_bounded_memory() -> None:
     description, item = large_file_group(rows_at_once=2 * ROWS)
-    streamed = peak_of(changes_of(description, item, rows(1), rows(1), TaskNotes()))
+    streamed = peak_of(changes_of(description, item, rows(1), rows(2), TaskNotes()))
     description, item = large_file_group(rows_at_once=10 * BATCHES * ROWS)
-    compared = peak_of(changes_of(description, item, rows(1), rows(1), TaskNotes()))
+    compared = peak_of(changes_of(description, item, rows(1), rows(2), TaskNotes()))
     assert streamed < compared / 5
 
 

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hudi_index import IndexedTable
+from hudi_index.kind_parts.protocol import SliceContext
+from hudi_index.lifecycle.description import WorkItem
 from hudi_index.spark import last_plans, read_indexed
+from hudi_index.spark.build.executor import tasks_for
+from hudi_index.table import FileGroupId, FileSlice
 from tests.parity.tables import MOR, HudiTable, hostile_rows
 from tests.support.counting import counted
 
@@ -95,3 +99,21 @@ def test_work_follows_what_is_asked(spark: SparkSession, tmp_path: Path) -> None
     assert seen[0] == seen[1]
     opened, planned, jobs, commands = seen[0]
     assert (opened <= 130, planned <= 4, jobs <= 1, commands <= 120) == (True, True, True, True), seen
+
+
+def test_few_tasks_read_little_and_all_cores_are_busy(spark: SparkSession) -> None:
+    cores = spark.sparkContext.defaultParallelism
+    megabyte = 1024 * 1024
+
+    def tasks(count: int, size: int) -> int:
+        groups = [FileGroupId("", str(number)) for number in range(count)]
+        slices = [FileSlice(group, "f.parquet", base_size=size) for group in groups]
+        return tasks_for(spark, [WorkItem(SliceContext(each.group, 1), None, each) for each in slices])
+
+    assert tasks(1, 900 * megabyte) == 1
+    assert tasks(100 * cores, megabyte // 8) == cores
+    assert tasks(100 * cores, megabyte // 2) == cores
+    assert tasks(100 * cores, megabyte) == 3 * cores
+    assert tasks(100 * cores, 2 * megabyte) == 4 * cores
+    # Many bytes: no task reads more than 64 MB, if files are small.
+    assert tasks(100 * cores, 64 * megabyte) == 100 * cores

@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 
 _TASKS_PER_CORE = 4
 _BYTES_PER_TASK = 64 * 1024 * 1024
-_LEAST_BYTES_PER_TASK = 4 * 1024 * 1024
+_LEAST_BYTES_PER_TASK = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -136,9 +136,13 @@ def bytes_of(items: Iterable[WorkItem]) -> int:
 
 
 def tasks_for(spark: SparkSession, items: Sequence[WorkItem]) -> int:
-    """How many tasks read some file groups: few where there is little to read, since each costs a worker."""
+    """How many tasks read some file groups: few where there is little to read, since each costs a worker.
+
+    Then a multiple of the cores: all of them end at about the same time.
+    """
     size, cores = bytes_of(items), spark.sparkContext.defaultParallelism
-    wanted = max(size // _BYTES_PER_TASK, min(cores * _TASKS_PER_CORE, size // _LEAST_BYTES_PER_TASK), cores)
+    rounds = min(_TASKS_PER_CORE, size // (cores * _LEAST_BYTES_PER_TASK))
+    wanted = max(size // _BYTES_PER_TASK, cores * max(1, rounds))
     return max(1, min(len(items), int(wanted)))
 
 
