@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import pickle
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ import pytest
 
 from hudi_index.storage import TEMPORARY_SUFFIX, Storage
 from tests.support.far_stores import FAR_STORES, StoreRoot, root_of_fixture
+from tests.support.own_processes import OWN_PROCESSES
 from tests.support.storage import HOSTILE_NAMES
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def storage(root: StoreRoot, folder: str) -> Storage:
 
 @pytest.fixture(scope="module")
 def processes() -> Iterator[Pool]:
-    with multiprocessing.get_context("spawn").Pool(PROCESSES) as pool:
+    with OWN_PROCESSES.Pool(PROCESSES) as pool:
         # Arrow's import takes longer than what is raced for: let every process have it behind it.
         pool.map(_warm_up, range(PROCESSES), chunksize=1)
         yield pool

@@ -7,7 +7,6 @@ the store did not answer.
 from __future__ import annotations
 
 import json
-import multiprocessing
 import random
 import time
 from dataclasses import dataclass, field
@@ -28,6 +27,7 @@ from hudi_index.metadata_table.table import MetadataTable, Settings
 from hudi_index.storage import Storage
 from tests.store.support import by_hudi_rs, entries_of, ours
 from tests.support.entries import check_indexes
+from tests.support.own_processes import OWN_PROCESSES
 from tests.support.rough_proxy import Request, Trouble, rough_proxy
 from tests.support.tables import Fabricated
 
@@ -160,8 +160,7 @@ class Crew:
     def start(self) -> None:
         name = f"p{len(self.places)}"
         self.places[name] = place = self.place_of(name)
-        context = multiprocessing.get_context("spawn")
-        self.running[name] = context.Process(target=self.work, args=(place, *self.arguments))
+        self.running[name] = OWN_PROCESSES.Process(target=self.work, args=(place, *self.arguments))
         self.running[name].start()
 
     def kill(self, name: str) -> None:
@@ -237,7 +236,7 @@ def _check_commits(
     assert len(found) == goal
     # A new process reads the same.
     reader = Place(uri, store.options, "reader", reports / "reader")
-    process = multiprocessing.get_context("spawn").Process(target=_read, args=(reader,))
+    process = OWN_PROCESSES.Process(target=_read, args=(reader,))
     process.start()
     process.join(PATIENCE)
     assert json.loads(reader.report.read_text()) == {"files": found}

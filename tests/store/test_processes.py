@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import random
 import time
 from datetime import timedelta
@@ -17,6 +16,7 @@ from hudi_index.metadata_table.ledger import WriterId
 from hudi_index.metadata_table.table import MetadataTable, Settings
 from hudi_index.storage import Storage
 from tests.store.support import by_hudi_rs, entries_of
+from tests.support.own_processes import OWN_PROCESSES
 from tests.support.storage import IS_FAR
 
 WRITERS = 7
@@ -82,12 +82,12 @@ def test_eight_processes_committing_at_once_lose_nothing(tmp_path: Path) -> None
         empty = pa.table({"key": pa.array([], pa.string())})
         transaction.add([transaction.writer.write_base("files", 0, [empty])])
         transaction.commit()
-    context = multiprocessing.get_context("spawn")
     reports = [str(tmp_path / f"{number}.json") for number in range(WRITERS + 1)]
     processes = [
-        context.Process(target=_write, args=(path, number, reports[number])) for number in range(WRITERS)
+        OWN_PROCESSES.Process(target=_write, args=(path, number, reports[number]))
+        for number in range(WRITERS)
     ]
-    processes.append(context.Process(target=_compact, args=(path, reports[WRITERS])))
+    processes.append(OWN_PROCESSES.Process(target=_compact, args=(path, reports[WRITERS])))
     for process in processes:
         process.start()
     for process in processes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from hudi_index.errors import (
     StateConflictError,
 )
 from hudi_index.storage import Storage
+from tests.support.own_processes import OWN_PROCESSES
 from tests.support.storage import CrashingStorage, dying_at, points_counted
 
 if TYPE_CHECKING:
@@ -153,8 +153,9 @@ def _add_many(uri: str, process: int) -> None:
 
 
 def test_changes_by_many_processes_at_once_all_kept(catalog: Catalog) -> None:
-    context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=_add_many, args=(catalog.storage.uri, n)) for n in range(PROCESSES)]
+    workers = [
+        OWN_PROCESSES.Process(target=_add_many, args=(catalog.storage.uri, n)) for n in range(PROCESSES)
+    ]
     for worker in workers:
         worker.start()
     for worker in workers:
