@@ -75,6 +75,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The only Spark session of this process."""
     from hudi_index.spark.runtime.session import SHORT_RUN, local_session
     from tests.support.class_archive import use_class_archive
+    from tests.support.local_files import use_local_files
 
     warehouse = tmp_path_factory.mktemp("warehouse")
     # Two workers that fetch the Hudi bundle at the same time would break each other's copy.
@@ -97,6 +98,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         )
     session.sparkContext.setLogLevel("ERROR")
     _forget_clusters(session)
+    use_local_files(session.sparkContext._gateway)
     yield session
     session.stop()
 

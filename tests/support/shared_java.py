@@ -14,6 +14,7 @@ import pytest
 from hudi_index.spark.runtime.certificates import trust_options
 from hudi_index.spark.runtime.java import ensure_java
 from hudi_index.spark.runtime.session import HUDI_BUNDLE, SHORT_RUN
+from tests.support.local_files import use_local_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,6 +40,7 @@ def another_java(spark: SparkSession) -> Iterator[Any]:
     }
     # Without defaults: those of this process's session would come along.
     gateway = launch_gateway(SparkConf(loadDefaults=False).setAll(list(settings.items())))
+    use_local_files(gateway)
     yield gateway
     gateway.shutdown()
     # It ends when nobody is left to tell it anything.
