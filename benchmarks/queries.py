@@ -18,6 +18,7 @@ import time
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import functions
 from tables import COW, FOLDER, LOCK_PROVIDER, bulk_insert
 
 from hudi_index import IndexedTable
@@ -179,28 +180,71 @@ def linked_copy(path: Path, name: str) -> Path:
     return made
 
 
+def kept_by_hudi(spark: SparkSession, path: Path) -> Path:
+    """A copy that has Hudi's metadata table, as has every table that was written by SQL before."""
+    written = path.with_name(f"{path.name}-written")
+    if not written.exists():
+        making = linked_copy(path, "writing")
+        spark.sql(f"CREATE TABLE bench_written USING hudi LOCATION '{making}'")
+        spark.sql("UPDATE bench_written SET price = 0 WHERE id = 'order-1'")
+        spark.sql("DROP TABLE bench_written")
+        IndexedTable.open(making).maintain(spark=spark)
+        making.rename(written)
+    return written
+
+
+def customer_of_three(spark: SparkSession, rows: int, groups: int) -> str:
+    """A customer of three orders in as many file groups, amid the others: bounds rule out nothing."""
+    orders = spark.range(0, rows, 1, 8).selectExpr(
+        f"concat('customer-', abs(hash(id)) % {rows // 3}) AS customer", f"id div {rows // groups} AS place"
+    )
+    counted = orders.groupBy("customer").agg(
+        functions.count("*").alias("orders"), functions.countDistinct("place").alias("places")
+    )
+    found = counted.where("orders = 3 AND places = 3 AND customer LIKE 'customer-5%'").orderBy("customer")
+    return str(found.first()["customer"])
+
+
 def measure_delete(spark: SparkSession, rows: int, groups: int, runs: int) -> None:
-    """DELETE of the three rows, on a fresh copy each time."""
+    """DELETE of three rows, on a fresh copy each time, with Hudi's metadata table kept and without one.
+
+    A table that has none gets one by its first write with Hudi's defaults: statistics of every file,
+    seconds of work. That is told apart.
+    """
     path = FOLDER / f"queries-{rows}-{groups}"
-    seconds: dict[bool, list[float]] = {False: [], True: []}
-    # The first of each warms up.
-    for turn in range(2 * runs + 2):
-        copied, is_enabled = linked_copy(path, "delete"), turn % 2 == 1
-        spark.sql(f"CREATE TABLE bench_delete USING hudi LOCATION '{copied}'")
-        if is_enabled:
-            enable(spark)
-        started = time.perf_counter()
-        spark.sql(f"DELETE FROM bench_delete WHERE {WHERE}")
-        seconds[is_enabled].append(time.perf_counter() - started)
-        disable(spark)
-        left = spark.sql(f"SELECT count(*) FROM bench_delete WHERE {WHERE}").collect()[0][0]
-        assert left == 0
-        spark.sql("DROP TABLE bench_delete")
-        shutil.rmtree(copied)
-    plain, ours = (min(seconds[each][1:]) for each in (False, True))
+    where = f"customer = '{customer_of_three(spark, rows, groups)}'"
     print(f"\nDELETE of 3 rows in 3 of {groups:,} file groups")
-    row("session not enabled", plain)
-    row("enabled", ours, plain, "goal: 2 x")
+    for name, source, setting in (
+        ("Hudi's metadata table kept", kept_by_hudi(spark, path), "true"),
+        ("no metadata table", path, "false"),
+    ):
+        spark.conf.set("hoodie.metadata.enable", setting)
+        seconds: dict[bool, list[float]] = {False: [], True: []}
+        # The first of each warms up.
+        for turn in range(2 * runs + 2):
+            seconds[turn % 2 == 1].append(time_of_delete(spark, source, where, is_enabled=turn % 2 == 1))
+        spark.conf.unset("hoodie.metadata.enable")
+        plain, ours = (min(seconds[each][1:]) for each in (False, True))
+        row(f"{name}: session not enabled", plain)
+        row(f"{name}: enabled", ours, plain, "goal: 2 x")
+    first = time_of_delete(spark, path, where, is_enabled=True)
+    row("enabled, the write that makes the metadata table", first)
+
+
+def time_of_delete(spark: SparkSession, source: Path, where: str, *, is_enabled: bool) -> float:
+    """Seconds of one DELETE on a copy of its own."""
+    copied = linked_copy(source, "delete")
+    spark.sql(f"CREATE TABLE bench_delete USING hudi LOCATION '{copied}'")
+    if is_enabled:
+        enable(spark)
+    started = time.perf_counter()
+    spark.sql(f"DELETE FROM bench_delete WHERE {where}")
+    seconds = time.perf_counter() - started
+    disable(spark)
+    assert spark.sql(f"SELECT count(*) FROM bench_delete WHERE {where}").collect()[0][0] == 0
+    spark.sql("DROP TABLE bench_delete")
+    shutil.rmtree(copied)
+    return seconds
 
 
 def measure_others(spark: SparkSession, blocks: int, each: int = 10) -> None:

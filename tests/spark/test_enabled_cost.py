@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+import shutil
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from hudi_index import IndexedTable
+from hudi_index.spark import last_plans
 from hudi_index.spark.session_rule.planner import SessionPlanner
+from hudi_index.spark.validate.parity import session_settings
 from tests.parity.tables import COW, HudiTable, hostile_rows
 from tests.support.counting import counted
-from tests.support.enabled import catalog_table, enabled
+from tests.support.enabled import catalog_table, enabled, plans_since
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -123,3 +126,45 @@ def test_plan_crosses_in_one_call_however_many_slices_there_are(
     calls = [each for each in sent if each.startswith("c\n")]
     assert len(calls) <= 4, calls
     table.drop("by_name")
+
+
+WRITES = {
+    "DELETE": "DELETE FROM {t} WHERE name = 'ascii'",
+    "UPDATE": "UPDATE {t} SET n = 7 WHERE name = 'ascii'",
+    "MERGE": (
+        "MERGE INTO {t} t USING (SELECT concat(id, '') id, concat(region, '') region, ts FROM {t} "
+        "WHERE name = 'ascii') s ON t.id = s.id AND t.region = s.region WHEN MATCHED THEN DELETE"
+    ),
+}
+
+
+@pytest.mark.parametrize("verb", WRITES)
+def test_write_finds_its_rows_in_one_pruned_scan_and_adds_no_job(
+    verb: str, spark: SparkSession, hudi: HudiTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [Path(shutil.copytree(hudi.path, tmp_path / name)) for name in ("enabled", "plain")]
+    IndexedTable.open(paths[0]).sql("CREATE INDEX by_name ON t (name)")
+    context: Any = spark.sparkContext._jsc.sc()
+
+    def jobs() -> int:
+        """The number of the newest: Spark keeps some of the others only."""
+        context.listenerBus().waitUntilEmpty()
+        return int(context.statusStore().jobsList(None).head().jobId())
+
+    with (
+        session_settings(spark, {"hoodie.metadata.enable": "false"}),
+        catalog_table(spark, paths[0]) as ours,
+        catalog_table(spark, paths[1]) as plain,
+    ):
+        before = jobs()
+        spark.sql(WRITES[verb].format(t=plain))
+        wanted, plans = jobs() - before, last_plans()
+        with enabled(spark), asked(monkeypatch) as questions:
+            before = jobs()
+            spark.sql(WRITES[verb].format(t=ours))
+            found = jobs() - before
+        (plan,) = plans_since(plans)
+    assert plan.kept < plan.total
+    assert kinds(questions) == ["exists", "plan", "plan with slices"]
+    # A job lists, one finds rows, others write: none is there for the indexes, and none runs twice.
+    assert found <= wanted
