@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -109,6 +110,18 @@ def test_a_key_that_hudi_refuses_is_refused(twins: Twins, key: str | None) -> No
     assert twins.ours.completed() == before
 
 
+@pytest.mark.parametrize(("name", "kind"), [("id", "timestamp"), ("id", "binary"), ("region", "timestamp")])
+def test_a_key_that_hudi_spells_in_two_ways_is_refused(twins: Twins, name: str, kind: str) -> None:
+    """Two timestamps of one millisecond would be one record, and bytes never the same one again."""
+    frame = twins.ours.frame([row("2024-01-01", 6, "2024-01-01", "x")])
+    frame = frame.withColumn(name, F.col(name).cast(kind))
+    before = twins.ours.completed()
+    for verb in (upsert, delete) if name == "id" else (upsert,):
+        with pytest.raises(RowsRefusedError, match=f"{name}, a {kind}, .* spell such values differently"):
+            verb(frame, twins.ours.path)
+    assert twins.ours.completed() == before
+
+
 def _other_schemas(frame: DataFrame) -> dict[str, DataFrame]:
     return {
         "other order": frame.select("_hoodie_is_deleted", "v", "region", "ts", "id"),
@@ -142,6 +155,28 @@ def test_a_missing_column_is_refused_as_by_hudi(twins: Twins) -> None:
     with pytest.raises(Py4JJavaError, match="MissingSchemaFieldException"):
         upsert(frame, twins.ours.path, **twins._given)
     assert twins.ours.completed() == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table_type", [COW, MOR])
+@pytest.mark.parametrize("kind", ["double", "float"])
+def test_odd_ordering_values_are_ordered_as_by_hudi(
+    spark: SparkSession, tmp_path: Path, table_type: str, kind: str
+) -> None:
+    """Hudi takes -0.0 for less than 0.0, and NaN for more than all others."""
+    values = (-0.0, 0.0, 1.5, math.inf, math.nan)
+    pairs = [(one, other) for one in values for other in values]
+    shape = {"schema": str(SMALL["schema"]).replace("ts bigint", f"ts {kind}")}
+    twins = Twins(spark, tmp_path, table_type, shape=shape, statements=RECORDS)
+    twins.begin([{**row(f"k{at}", 0, "eu", "a"), "ts": one} for at, (one, _) in enumerate(pairs)])
+    for moved in (0, 1):
+        twins.upsert(
+            [
+                {**row(f"k{at}", 0, ("eu", "us")[(at + moved) % 2], f"b{moved}"), "ts": other}
+                for at, (_, other) in enumerate(pairs)
+            ]
+        )
+        twins.check(validates=bool(moved))
 
 
 @pytest.mark.parametrize("table_type", [COW, MOR])
