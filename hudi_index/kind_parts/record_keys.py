@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import types
 
-from hudi_index.entries.encoding import encode_array
+from hudi_index.entries.encoding import encode_array, key_type
 from hudi_index.entries.keys import join_keys, partition_part
 from hudi_index.entries.schema import KEY
 from hudi_index.entries.sorted import first_of_each
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from hudi_index.predicate.values.condition import Constraint
 
 __all__ = ["encode_ordering", "preferred_of_each", "record_key_parts", "record_keys_of", "spelled_field"]
+
+_NEGATIVE_ZERO = pa.scalar(f"{(1 << 63) - 1:016x}")
 
 
 def record_key_parts(
@@ -73,10 +77,22 @@ def encode_ordering(
     parts: list[pa.Array[Any] | str] = []
     for name in fields:
         values: Any = values_of(batch, name)
-        if types_of and values.type != types_of[name]:
+        # Not to the type itself: a long that widens the table's column need not fit an int.
+        if types_of and key_type(values.type, name) != key_type(types_of[name], name):
             values = values.cast(types_of[name])
-        parts.append(encode_array(values, name))
+        parts.append(_with_negative_zeros(encode_array(values, name), values))
     return join_keys(parts)
+
+
+def _with_negative_zeros(encoded: pa.Array[Any], values: pa.Array[Any]) -> pa.Array[Any]:
+    """With -0.0 below 0.0, as Hudi orders records (Java's `Double.compareTo`), unlike Spark's filters."""
+    if not types.is_floating(values.type):
+        return encoded
+    numbers = np.asarray(values.to_numpy(zero_copy_only=False))
+    is_negative_zero = (numbers == 0) & np.signbit(numbers)
+    return (
+        pc.if_else(pa.array(is_negative_zero), _NEGATIVE_ZERO, encoded) if is_negative_zero.any() else encoded
+    )
 
 
 def spelled_field(field: Source | None) -> Source | None:

@@ -51,6 +51,10 @@ _MOVES = "a record moves to the partition that its row names"
 _WRONG_VALUES = {
     "hoodie.populate.meta.fields": ("true", "rows are handed to Hudi by their meta columns"),
     "hoodie.datasource.write.drop.partition.columns": ("false", "located rows need their partition columns"),
+    "hoodie.datasource.write.slash.separated.date.partitioning": (
+        "false",
+        "of Spark's rows Hudi's key generators make no such paths; write with Hudi's own writer",
+    ),
     "hoodie.combine.before.upsert": ("true", "of several rows with one key one is written"),
     "hoodie.datasource.write.insert.drop.duplicates": ("false", "records that are there are updated"),
     "hoodie.write.auto.upgrade": ("false", "an upgrade is a step of its own, which readers have to know of"),

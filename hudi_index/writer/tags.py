@@ -170,7 +170,9 @@ def _write_at(rows: Rows, positions: Positions, located: pa.Table, is_deleted: M
 
 def _with(table: pa.Table, columns: dict[str, pa.Array[Any]]) -> pa.Table:
     for name, column in columns.items():
-        table = table.set_column(table.schema.get_field_index(name), name, column)
+        # All that a task gives Spark is of one schema, and Spark may send large texts.
+        text = table.schema.field(name).type
+        table = table.set_column(table.schema.get_field_index(name), name, column.cast(text))
     return table
 
 

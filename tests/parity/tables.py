@@ -231,6 +231,14 @@ class HudiTable:
         self.call("run_clustering", op="scheduleandexecute")
         return (sorted(set(self.completed()) - before) or [""])[-1]
 
+    def schedule_clustering(self) -> None:
+        """Plan to rewrite all file groups and leave it pending."""
+        self.call("run_clustering", op="schedule")
+
+    def run_pending_clustering(self) -> None:
+        """Do what was planned."""
+        self.call("run_clustering", op="execute")
+
     def clean(self) -> None:
         """Delete the files that only superseded slices name."""
         name = "table_to_clean"

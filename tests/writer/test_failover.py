@@ -215,6 +215,7 @@ def test_a_driver_that_dies_at_every_point_and_loses_its_checkpoint(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("table_type", [COW, MOR])
 def test_a_driver_whose_java_lives_on(spark: SparkSession, tmp_path: Path, table_type: str) -> None:
     """It may or may not complete the commit that it was at; the batch is there once in either case."""

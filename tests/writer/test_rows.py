@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -109,6 +111,47 @@ def test_a_key_that_hudi_refuses_is_refused(twins: Twins, key: str | None) -> No
     assert twins.ours.completed() == before
 
 
+@pytest.mark.parametrize(("name", "kind"), [("id", "timestamp"), ("id", "binary"), ("region", "timestamp")])
+def test_a_key_that_hudi_spells_in_two_ways_is_refused(twins: Twins, name: str, kind: str) -> None:
+    """Two timestamps of one millisecond would be one record, and bytes never the same one again."""
+    frame = twins.ours.frame([row("2024-01-01", 6, "2024-01-01", "x")])
+    frame = frame.withColumn(name, F.col(name).cast(kind))
+    before = twins.ours.completed()
+    for verb in (upsert, delete) if name == "id" else (upsert,):
+        with pytest.raises(RowsRefusedError, match=f"{name}, a {kind}, .* spell such values differently"):
+            verb(frame, twins.ours.path)
+    assert twins.ours.completed() == before
+
+
+@pytest.mark.parametrize("kind", ["double", "string"])
+def test_rows_that_would_make_the_ordering_column_another_kind_are_refused(twins: Twins, kind: str) -> None:
+    frame = twins.ours.frame([row("k0", 6, "eu", "x")]).withColumn("ts", F.col("ts").cast(kind))
+    before = twins.ours.completed()
+    with pytest.raises(RowsRefusedError, match=f"int64 in the table and {kind} in these rows"):
+        upsert(frame, twins.ours.path, **twins._given)
+    assert twins.ours.completed() == before
+    delete(frame.where("false"), twins.ours.path, **twins._given)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_rows_of_a_wider_ordering_column_are_written_as_by_hudi(
+    spark: SparkSession, tmp_path: Path, table_type: str
+) -> None:
+    narrow = str(SMALL["schema"]).replace("ts bigint", "ts int")
+    twins = Twins(spark, tmp_path, table_type, shape={"schema": narrow}, statements=RECORDS)
+    twins.begin([row(f"k{at}", 5, "eu", "a") for at in range(6)])
+    wide = replace(twins.ours, schema=SMALL["schema"])
+    for moment, large in enumerate((1 << 31, (1 << 31) - 1, 1 << 40)):
+        rows = [
+            row(f"k{at}", ts, ("eu", "us")[(at + moment) % 2], f"b{moment}")
+            for at, ts in enumerate((4, 4, 6, 6, large, large))
+        ]
+        twins.hudis.write(wide.frame(rows), "upsert")
+        upsert(wide.frame(rows), twins.ours.path, **twins._given)
+        twins.check()
+
+
 def _other_schemas(frame: DataFrame) -> dict[str, DataFrame]:
     return {
         "other order": frame.select("_hoodie_is_deleted", "v", "region", "ts", "id"),
@@ -142,6 +185,28 @@ def test_a_missing_column_is_refused_as_by_hudi(twins: Twins) -> None:
     with pytest.raises(Py4JJavaError, match="MissingSchemaFieldException"):
         upsert(frame, twins.ours.path, **twins._given)
     assert twins.ours.completed() == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table_type", [COW, MOR])
+@pytest.mark.parametrize("kind", ["double", "float"])
+def test_odd_ordering_values_are_ordered_as_by_hudi(
+    spark: SparkSession, tmp_path: Path, table_type: str, kind: str
+) -> None:
+    """Hudi takes -0.0 for less than 0.0, and NaN for more than all others."""
+    values = (-0.0, 0.0, 1.5, math.inf, math.nan)
+    pairs = [(one, other) for one in values for other in values]
+    shape = {"schema": str(SMALL["schema"]).replace("ts bigint", f"ts {kind}")}
+    twins = Twins(spark, tmp_path, table_type, shape=shape, statements=RECORDS)
+    twins.begin([{**row(f"k{at}", 0, "eu", "a"), "ts": one} for at, (one, _) in enumerate(pairs)])
+    for moved in (0, 1):
+        twins.upsert(
+            [
+                {**row(f"k{at}", 0, ("eu", "us")[(at + moved) % 2], f"b{moved}"), "ts": other}
+                for at, (_, other) in enumerate(pairs)
+            ]
+        )
+        twins.check(validates=bool(moved))
 
 
 @pytest.mark.parametrize("table_type", [COW, MOR])
@@ -235,3 +300,27 @@ def test_a_table_under_a_table_service_is_written(spark: SparkSession, tmp_path:
     twins.check()
     twins.upsert([row("k0", 6, "us", "late"), row("new", 8, "eu", "c")])
     twins.check(validates=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_file_groups_under_a_pending_clustering_are_refused_as_by_hudi(
+    spark: SparkSession, tmp_path: Path, table_type: str
+) -> None:
+    twins = Twins(spark, tmp_path, table_type, shape=SMALL, statements=RECORDS)
+    twins.begin(BEGIN[:-1])
+    twins.both("schedule_clustering")
+    before = twins.ours.completed()
+    rows = [row("k0", 7, "us", "b"), row("k1", 7, "us", "b"), row("new", 7, "asia", "b")]
+    with pytest.raises(Py4JJavaError, match="HoodieClusteringUpdateException"):
+        twins.hudis.upsert(rows)
+    with pytest.raises(Py4JJavaError, match="HoodieClusteringUpdateException"):
+        upsert(twins.ours.frame(rows), twins.ours.path, **twins._given)
+    assert twins.ours.completed() == before
+    # What goes to other file groups is written.
+    twins.upsert(rows[2:])
+    twins.check(validates=False)
+    twins.both("run_pending_clustering")
+    report = twins.upsert(rows)
+    assert (report.counts.updated, report.counts.moved, report.counts.inserted) == (2, 1, 0)
+    twins.check()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow.parquet as pq
 import pytest
 
 from hudi_index import IndexedTable
@@ -33,6 +34,11 @@ _TIMES = {
     "hoodie.keygen.timebased.timestamp.scalar.time.unit": "DAYS",
     "hoodie.keygen.timebased.output.dateformat": "yyyy-MM",
     "hoodie.keygen.timebased.timezone": "UTC",
+}
+_MICROSECONDS = {
+    **_TIMES,
+    "hoodie.keygen.timebased.timestamp.scalar.time.unit": "MICROSECONDS",
+    "hoodie.keygen.timebased.output.dateformat": "yyyy-MM-dd HH",
 }
 # Hudi reads such a column from the path: as a number, if it is one.
 _CUSTOM = {
@@ -168,6 +174,30 @@ def _with_keys(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row for row in rows if row["big"] is not None and row["n"] is not None]
 
 
+@pytest.mark.slow
+def test_partitions_that_are_made_of_timestamps_are_those_of_hudis_upserts(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Hudi's bulk insert fails on such a table. Files are compared: it reads the column from the path."""
+    shape = {"partition_by": "seen", "options": _MICROSECONDS}
+    twins, history = Twins(spark, tmp_path, COW, shape=shape, statements=_RECORDS), History(seed=1)
+    twins.begin([each for each in history.begin() if each["seen"]], "insert")
+    rows = [each for each in history.batch() if each["seen"]]
+    twins.hudis.upsert(rows)
+    assert upsert(twins.ours.frame(rows), twins.ours.path, **twins._given).counts.rows == len(rows)
+    assert _stored(twins.ours) == _stored(twins.hudis)
+
+
+def _stored(table: HudiTable) -> set[tuple[str, ...]]:
+    """Some columns of all rows in the latest base file of each file group."""
+    latest: dict[str, Path] = {}
+    for file in sorted(table.path.glob("*/*.parquet"), key=lambda each: each.stem.rpartition("_")[2]):
+        latest[file.name.partition("_")[0]] = file
+    names = ["_hoodie_record_key", "_hoodie_partition_path", "ts", "seen", "name"]
+    found = [pq.ParquetFile(file).read(columns=names).to_pylist() for file in latest.values()]
+    return {tuple(str(value) for value in row.values()) for rows in found for row in rows}
+
+
 @pytest.mark.parametrize(
     ("table", "reason"),
     [
@@ -224,6 +254,7 @@ def test_what_contradicts_is_refused_before_anything_is_written(spark: SparkSess
         ("hoodie.combine.before.upsert", "false", "one is written"),
         ("hoodie.datasource.write.payload.class", "x.Y", "the table says otherwise"),
         ("hoodie.record.index.update.partition.path", "false", "moves"),
+        ("hoodie.datasource.write.slash.separated.date.partitioning", "true", "no such paths"),
     ):
         with pytest.raises(InvalidOptionError, match=reason):
             upsert(rows, table, options={name: value})

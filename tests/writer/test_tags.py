@@ -183,3 +183,18 @@ def test_no_key_is_written_to_two_partitions_and_none_of_a_stale_place_stays() -
     written, _ = tagged_by_hand(rows, known, has_ordering=True)
     assert written == {("U", "a", "p", "f", 1): 1, ("D", "a", "q", "g", 1): 1}
     check_tags(rows, known, has_ordering=True)
+
+
+@pytest.mark.parametrize("text", [pa.string(), pa.large_string()])
+def test_all_that_a_task_gives_is_of_one_schema(text: pa.DataType) -> None:
+    """Spark sends large texts where `spark.sql.execution.arrow.useLargeVarTypes` is on."""
+    given_rows = [Row("a", "p", "2", deletes=False, value=1), Row("b", "p", "2", deletes=False, value=1)]
+    located = as_located(given_rows, {"a": [Place("q", "f", "1")]}, has_ordering=False)
+    made = as_rows(given_rows, has_ordering=False)
+    fields = [
+        pa.field(each.name, text if each.type == pa.string() else each.type) for each in made.table.schema
+    ]
+    rows = Rows(made.table.cast(pa.schema(fields)), None)
+    inserted, updated, left = tag_rows(settle(rows, by_partition=True), located, TagCounts())
+    assert (len(inserted), len(updated), len(left)) == (2, 0, 1)
+    assert inserted.schema == updated.schema == left.schema

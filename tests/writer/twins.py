@@ -84,10 +84,10 @@ class Twins:
     def indexed(self) -> IndexedTable:
         return IndexedTable.open(self.ours.path)
 
-    def begin(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def begin(self, rows: Sequence[Mapping[str, Any]], operation: str = "bulk_insert") -> None:
         """Make both tables, and all indexes over ours."""
         for table in (self.ours, self.hudis):
-            table.bulk_insert(rows)
+            table.write(table.frame(rows), operation)
         self.indexed.create_all(self.statements, spark=self.spark)
 
     def upsert(self, rows: Sequence[Mapping[str, Any]], **arguments: Any) -> WriteReport:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as everyone calls it
+from pyspark.sql.types import TimestampType
 
 from hudi_index.credentials import without_credentials
 from hudi_index.spark.write.archive import meta_client
@@ -13,16 +14,24 @@ from hudi_index.writer.options import KEY_GENERATOR
 from hudi_index.writer.tags import META, OPERATION
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from pyspark.sql import SparkSession
 
 __all__ = ["with_keys"]
 
 _BEFORE_COMMIT = "0"
+_ASIDE = "_hudi_index_aside_"
+_CONSISTENT = "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled"
 
 
-def with_keys(spark: SparkSession, frame: DataFrame, location: str, options: Mapping[str, str]) -> DataFrame:
+def with_keys(
+    spark: SparkSession,
+    frame: DataFrame,
+    location: str,
+    options: Mapping[str, str],
+    formatted: Collection[str] = (),
+) -> DataFrame:
     """Rows with Hudi's meta columns in front: record key and partition path are set, the others empty.
 
     Args:
@@ -30,8 +39,19 @@ def with_keys(spark: SparkSession, frame: DataFrame, location: str, options: Map
         frame: Rows; meta columns among them, as of rows that were read from a Hudi table, go.
         location: The table, as Hadoop spells it.
         options: Those of the write.
+        formatted: The partition fields that the key generator takes for times.
     """
     frame = frame.drop(*META, OPERATION)
+    # In an upsert of Hudi's own a key generator sees microseconds there; of Spark's timestamps it takes none.
+    if options.get(_CONSISTENT, "").strip().lower() == "true":
+        formatted = ()
+    aside = {
+        each.name: f"{_ASIDE}{each.name}"
+        for each in frame.schema.fields
+        if each.name in formatted and isinstance(each.dataType, TimestampType)
+    }
+    for name, kept in aside.items():
+        frame = frame.withColumn(kept, F.col(name)).withColumn(name, F.unix_micros(F.col(name)))
     jvm: Any = spark.sparkContext._jvm
     path = without_credentials(location)
     table = meta_client(spark, location).getTableConfig()
@@ -50,4 +70,7 @@ def with_keys(spark: SparkSession, frame: DataFrame, location: str, options: Map
     helper = jvm.org.apache.hudi.HoodieDatasetBulkInsertHelper
     unsorted = jvm.org.apache.hudi.execution.bulkinsert.NonSortPartitionerWithRows()
     keyed = helper.prepareForBulkInsert(frame._jdf, config, table, unsorted, _BEFORE_COMMIT)
-    return DataFrame(keyed, spark).withColumn(META[4], F.lit(""))
+    found = DataFrame(keyed, spark).withColumn(META[4], F.lit(""))
+    for name, kept in aside.items():
+        found = found.withColumn(name, F.col(kept)).drop(kept)
+    return found

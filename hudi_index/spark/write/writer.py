@@ -227,7 +227,7 @@ class IndexedWriter:
         shards = state.view.state.shards.get(tagger.partition, 1)
         rows = located_rows(
             self.spark,
-            with_keys(self.spark, frame, self.location, options),
+            with_keys(self.spark, frame, self.location, options, snapshot.config.timestamp_partition_fields),
             tagger,
             uncovered=prepared.uncovered,
             reader=snapshot.reader,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Sequence
 
 import pyarrow as pa
@@ -107,6 +108,24 @@ def test_ordering_values_are_encoded_in_their_order() -> None:
     encoded = encode_ordering(batch, ["a", "b"]).to_pylist()
     assert sorted(range(4), key=lambda row: encoded[row] or "") == [2, 0, 3, 1]
     assert encode_ordering(batch, []).null_count == 4
+
+
+@pytest.mark.parametrize("data_type", [pa.float32(), pa.float64()])
+def test_ordering_values_of_doubles_are_in_javas_order(data_type: pa.DataType) -> None:
+    rising = [None, -math.inf, -1e-40, -0.0, 0.0, 1e-40, math.inf, math.nan]
+    encoded = encode_ordering(pa.record_batch({"a": pa.array(rising, data_type)}), ["a"]).to_pylist()
+    assert len(set(encoded)) == len(rising)
+    assert encoded == sorted(encoded, key=str)
+    assert encode_ordering(pa.record_batch({"a": pa.array([-math.nan])}), ["a"]).to_pylist() == encoded[-1:]
+
+
+def test_ordering_values_of_a_wider_type_are_in_order_with_those_of_the_table() -> None:
+    known = pa.record_batch({"a": pa.array([5, 2**31 - 1], pa.int32())})
+    wider = pa.record_batch({"a": pa.array([5, 2**31], pa.int64())})
+    five, largest = encode_ordering(known, ["a"])
+    same, larger = encode_ordering(wider, ["a"], {"a": pa.int32()})
+    assert same == five
+    assert larger.as_py() > largest.as_py()
 
 
 def test_keys_end_with_the_number_of_the_file_group() -> None:
