@@ -7,6 +7,7 @@ insert, so that every tenth file group has a log.
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["COW", "LOCK_PROVIDER", "MOR", "bulk_insert", "changed_rows", "copy_of", "kept_table", "upsert"]
 
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
-FOLDER = Path(__file__).resolve().parent.parent / ".bench"
+_ROOT = Path(__file__).resolve().parent.parent
+# What tests and benchmarks share is in `tests.support`.
+sys.path.append(str(_ROOT))
+FOLDER = _ROOT / ".bench"
 
 LOCK_PROVIDER = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
 OPTIONS = {

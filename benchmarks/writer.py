@@ -5,7 +5,9 @@
 All sides get the same batches, each on a copy of its own, and must hold the same rows in the end. Ours keeps
 a record, a secondary, a bitmap and a statistics index up in the same step. Seconds are medians of elapsed
 time; of processor time too, of this process and all that it started, which other work beside it disturbs
-less. The first round of each table warms up and is not counted. Tables are made once under .bench/ and kept.
+less. The first rounds of each table warm up, for Java goes on compiling long into a run, and are not counted.
+Tables are made once under .bench/ and kept. Permissions of files are set in Java: without its native library, as
+beside PySpark, Hadoop starts a process for each file of every side.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from writers import HUDIS, OURS, RECORD_INDEX, SHARED, SIDES, batch_of, checksum
 
 from hudi_index.spark import start_stream
 from hudi_index.spark.runtime.session import local_session
+from tests.support.local_files import use_local_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,7 +133,7 @@ def median(times: Sequence[float]) -> float:
 
 
 def measure_upserts(
-    spark: SparkSession, shape: Shape, counts: Sequence[int], sides: Sequence[Side], repeats: int
+    spark: SparkSession, shape: Shape, counts: Sequence[int], sides: Sequence[Side], repeats: int, warm: int
 ) -> dict[int, dict[str, list[Took]]]:
     """All sides in turns, the same batches; what each of them took, by the size of the batch."""
     print(f"\n{shape}", flush=True)
@@ -138,13 +141,13 @@ def measure_upserts(
     found: dict[int, dict[str, list[Took]]] = {}
     for count in counts:
         found[count] = defaultdict(list)
-        for turn in range(repeats + (count == counts[0])):
+        for turn in range(-warm if count == counts[0] else 0, repeats):
             rows = batch_of(spark, shape.rows, shape.groups, count, touched=shape.touched, seed=count + turn)
             # Forwards and backwards: what comes first meets the garbage of what came before.
             for side in sides if turn % 2 else reversed(sides):
                 took, report = measured(spark, side, rows, paths[side.name])
                 assert report is None or report.counts.updated == count, str(report)
-                is_counted = bool(turn) or count != counts[0]
+                is_counted = turn >= 0
                 if is_counted:
                     found[count][side.name].append(took)
                 # As they come: a run takes long, and what was seen so far counts.
@@ -319,9 +322,11 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=300_000)
     parser.add_argument("--groups", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--warm", type=int, default=3, help="rounds that warm up")
     parser.add_argument("--batches", type=int, default=50, help="of the stream")
     asked = parser.parse_args()
     spark = local_session("bench", settings={"spark.log.level": "ERROR", "spark.driver.memory": "4g"})
+    use_local_files(spark.sparkContext._gateway)
     try:
         run(spark, asked)
     finally:
@@ -332,7 +337,7 @@ def run(spark: SparkSession, asked: argparse.Namespace) -> None:
     """What is asked for."""
     if asked.short:
         shape, few = Shape(MOR, 20_000, 20, 20), SIDES[:3]
-        found = measure_upserts(spark, shape, (1_000,), few, 1)
+        found = measure_upserts(spark, shape, (1_000,), few, 1, 1)
         compare_sides(found, GOALS["small"][MOR], few)
         return
     types = [{"mor": MOR, "cow": COW}[name] for name in asked.types.split(",")]
@@ -342,10 +347,10 @@ def run(spark: SparkSession, asked: argparse.Namespace) -> None:
         small = Shape(table_type, asked.rows, asked.groups)
         large = Shape(table_type, 10 * asked.rows, 10 * asked.groups)
         if asked.only in (None, "upserts"):
-            found = measure_upserts(spark, small, counts, sides, asked.repeats)
+            found = measure_upserts(spark, small, counts, sides, asked.repeats, asked.warm)
             compare_sides(found, GOALS["small"][table_type], sides)
         if asked.only in (None, "larger"):
-            found = measure_upserts(spark, large, counts[:1], sides, asked.repeats)
+            found = measure_upserts(spark, large, counts[:1], sides, asked.repeats, asked.warm)
             compare_sides(found, GOALS["large"][table_type], sides)
             measure_growth(spark, (small, large), asked.repeats)
     if asked.only in (None, "limits"):

@@ -1,7 +1,7 @@
 """Permissions of local files, set by Java itself: without its native library Hadoop runs `chmod` for each.
 
 Of a bulk insert of a dozen rows these processes were a seventh of the processor's time, of an upsert a
-fourteenth. The permissions are the same. It is for speed only, and for the Java of tests.
+fourteenth. The permissions are the same. It is for speed only, and for the Java of tests and benchmarks.
 """
 
 from __future__ import annotations
