@@ -6,8 +6,8 @@ All sides get the same batches, each on a copy of its own, and must hold the sam
 a record, a secondary, a bitmap and a statistics index up in the same step. Seconds are medians of elapsed
 time; of processor time too, of this process and all that it started, which other work beside it disturbs
 less. The first rounds of each table warm up, for Java goes on compiling long into a run, and are not counted.
-Tables are made once under .bench/ and kept. Permissions of files are set in Java: without its native library, as
-beside PySpark, Hadoop starts a process for each file of every side.
+Tables are made once under .bench/ and kept. Permissions of files are set in Java: Hadoop without its native
+library, as beside PySpark, starts a process for each file of every side.
 """
 
 from __future__ import annotations
