@@ -4,9 +4,11 @@ A definition is a value: frozen, picklable, equal by content. It holds only what
 has one need not check it again. Its JSON form is one entry of `index.json`:
 
     {"name", "id", "kind", "source_fields", "source_types", "expression", "expression_type", "meaning",
-     "options", "state", "reason", "created_time", "changed_time", "version", "partition"}
+     "options", "state", "reason", "created_time", "changed_time", "version", "ordering_types", "partition"}
 
 `meaning` may be absent: definitions of before it have none, and queries don't use such an expression.
+`ordering_types` is there where entries hold ordering values, and says by which types of which columns they
+are spelled; definitions of before lack it.
 `version` is that of the kind's entries. `partition` is there for kinds of other packages only, so that an
 index can be dropped where its kind is not installed.
 
@@ -123,6 +125,9 @@ class IndexDefinition:
     """ISO 8601 in UTC, by the clock of whoever made the change: for people, not for ordering."""
     version: int = 0
     """The layout of its entries: the kind's newest if 0 is given."""
+    ordering_types: tuple[str, ...] | None = None
+    """The table's ordering fields, with the types by which entries spell their values; None if they hold
+    none, or nobody noted it."""
     foreign: Mapping[str, Any] | None = field(default=None, hash=False)
     """The JSON form of an index that this code can't use."""
 
@@ -233,7 +238,9 @@ class IndexDefinition:
                 return dict(self.foreign)
             changed = {"state": self.state.value, "reason": self.reason, "changed_time": self.changed_time}
             return {**self.foreign, **changed}
-        partition = {} if self.spec.is_built_in else {"partition": self.partition}
+        optional: dict[str, Any] = {} if self.spec.is_built_in else {"partition": self.partition}
+        if self.ordering_types is not None:
+            optional["ordering_types"] = list(self.ordering_types)
         return {
             "name": self.name,
             "id": self.id,
@@ -249,7 +256,7 @@ class IndexDefinition:
             "created_time": self.created_time,
             "changed_time": self.changed_time,
             "version": self.version,
-            **partition,
+            **optional,
         }
 
     @classmethod
@@ -269,7 +276,7 @@ class IndexDefinition:
         if spec is None or version > spec.version:
             return cls._foreign(data, path=path, label=label)
         try:
-            return cls._own({"meaning": None, **data}, path=path, label=label)
+            return cls._own({"meaning": None, "ordering_types": None, **data}, path=path, label=label)
         except CatalogCorruptError:
             if spec.is_built_in:
                 raise
@@ -292,6 +299,7 @@ class IndexDefinition:
                     "state": IndexState(data["state"]),
                     "source_fields": tuple(data["source_fields"]),
                     "source_types": tuple(data["source_types"]),
+                    "ordering_types": None if (noted := data["ordering_types"]) is None else tuple(noted),
                     "meaning": None if data["meaning"] is None else Meaning.from_dict(data["meaning"]),
                 }
             )
@@ -332,8 +340,9 @@ def _check_types(data: Mapping[str, Any], *, path: str, label: str) -> None:
     optional_texts = ("expression", "expression_type", "reason", "created_time", "changed_time")
     wrong = [name for name in texts if not isinstance(data[name], str)]
     wrong += [name for name in optional_texts if not isinstance(data[name], (str, type(None)))]
-    for name in ("source_fields", "source_types"):
-        if not isinstance(data[name], list) or not _are_texts(data[name]):
+    for name in ("source_fields", "source_types", "ordering_types"):
+        is_absent = name == "ordering_types" and data[name] is None
+        if not is_absent and (not isinstance(data[name], list) or not _are_texts(data[name])):
             wrong.append(name)
     if not isinstance(data["options"], dict) or not _are_texts(data["options"].values()):
         wrong.append("options")

@@ -23,6 +23,7 @@ __all__ = [
     "DELETED",
     "ENTRY_SCHEMA",
     "KEY",
+    "ORDERING_VALUE",
     "PARTITION",
     "PAYLOADS",
     "TYPE",
@@ -37,6 +38,8 @@ KEY = "key"
 PARTITION = "partition"
 TYPE = "type"
 DELETED = "_hoodie_is_deleted"
+ORDERING_VALUE = "orderingValue"
+"""The payload field that decides which of two rows with one record key stands."""
 
 
 def _struct(**fields: pa.DataType) -> pa.StructType:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hudi_index.entries.schema import PAYLOADS
+from hudi_index.entries.encoding import key_type
+from hudi_index.entries.schema import ORDERING_VALUE, PAYLOADS
 from hudi_index.errors import UnknownColumnError, UnsupportedKindError, UserError
 from hudi_index.kind_parts.diff import diff_entries
 from hudi_index.kind_parts.foreign import GuardedBuilder, check_kind, guard_kind
@@ -62,8 +63,10 @@ __all__ = [
     "diff_entries",
     "kind_in",
     "kind_of",
+    "ordering_types_of",
     "reason_against",
     "reason_against_here",
+    "reason_against_ordering",
     "reason_against_schema",
     "summary_of",
     "term_types_of",
@@ -181,6 +184,34 @@ def reason_against_schema(definition: IndexDefinition, schema: pa.Schema) -> str
         if found != recorded:
             return f"column {name!r} was {recorded} when it was indexed and is {found} in this snapshot"
     return None
+
+
+def ordering_types_of(definition: IndexDefinition, snapshot: Snapshot) -> tuple[str, ...] | None:
+    """By which types of which columns an index's entries spell ordering values; None if they hold none.
+
+    Raises:
+        UnknownColumnError: the table has no such column.
+        UnsupportedTypeError: its values have no order that keys can hold.
+    """
+    if ORDERING_VALUE not in definition.spec.preference:
+        return None
+    types = {name: type_of(snapshot.schema, name) for name in snapshot.config.ordering_fields}
+    return tuple(f"{name} {key_type(each, name)}" for name, each in types.items())
+
+
+def reason_against_ordering(definition: IndexDefinition, snapshot: Snapshot) -> str | None:
+    """Why an index's ordering values can't be compared with those of the table's rows, None if they can."""
+    was = definition.ordering_types
+    if was is None:
+        return None
+    try:
+        found = ordering_types_of(definition, snapshot)
+    except UserError as error:
+        return str(error)
+    if found == was:
+        return None
+    noted, now = (", ".join(each or ()) or "none" for each in (was, found))
+    return f"its entries hold ordering values by {noted}, and the table has them by {now}"
 
 
 def summary_of(definition: IndexDefinition, term_types: Mapping[str, pa.DataType]) -> Summary | None:

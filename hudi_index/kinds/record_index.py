@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_index.entries.keys import SEPARATOR, join_keys, partition_part
-from hudi_index.entries.schema import KEY, PAYLOADS
+from hudi_index.entries.schema import KEY, ORDERING_VALUE, PAYLOADS
 from hudi_index.kind_parts.numbers import NumberedQuestion
 from hudi_index.kind_parts.protocol import IndexKind
 from hudi_index.kind_parts.record_keys import (
@@ -52,7 +52,7 @@ __all__ = ["RecordIndex"]
 
 _COMMIT_TIME = "_hoodie_commit_time"
 
-_ORDERING, _INSTANT = "orderingValue", "instantTime"
+_ORDERING, _INSTANT = ORDERING_VALUE, "instantTime"
 _ROWS = pa.schema({KEY: pa.string(), _ORDERING: pa.string(), _INSTANT: pa.string()})
 
 

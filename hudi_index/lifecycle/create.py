@@ -24,6 +24,7 @@ from hudi_index.errors import (
 )
 from hudi_index.jobs import JobReport
 from hudi_index.kind_specs import Sharing
+from hudi_index.kinds import ordering_types_of
 from hudi_index.lifecycle.maintain import bring_up_to_date
 from hudi_index.lifecycle.mending import mend_if_damaged
 from hudi_index.lifecycle.state import Kept
@@ -205,7 +206,9 @@ def with_recorded_facts(
     definition: IndexDefinition, state: IndexedState, executor: Executor
 ) -> IndexDefinition:
     """The definition with what is recorded of its columns and its expression now."""
-    found = replace(definition, source_types=tuple(map(str, state.types_of(definition).values())))
+    source_types = tuple(map(str, state.types_of(definition).values()))
+    ordering_types = ordering_types_of(definition, state.snapshot)
+    found = replace(definition, source_types=source_types, ordering_types=ordering_types)
     if definition.expression is None:
         return found
     noted = definition.meaning.settings if definition.meaning else None

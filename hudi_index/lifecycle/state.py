@@ -14,7 +14,12 @@ from hudi_index.catalog import Catalog, IndexDefinition, IndexState
 from hudi_index.coverage import files
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.errors import CorruptError, StaleExpressionError
-from hudi_index.kinds import kind_in, reason_against_here, reason_against_schema
+from hudi_index.kinds import (
+    kind_in,
+    reason_against_here,
+    reason_against_ordering,
+    reason_against_schema,
+)
 from hudi_index.lifecycle.description import Expression
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.side_by_side import side_by_side
@@ -244,7 +249,11 @@ class IndexedState:
 
     def reason_against(self, definition: IndexDefinition) -> str | None:
         """Why the index can't be used here or no longer fits the table's schema, None if neither is so."""
-        return self.reason_against_kind(definition) or reason_against_schema(definition, self.snapshot.schema)
+        return (
+            self.reason_against_kind(definition)
+            or reason_against_schema(definition, self.snapshot.schema)
+            or reason_against_ordering(definition, self.snapshot)
+        )
 
     def reason_against_kind(self, definition: IndexDefinition) -> str | None:
         """Why nobody here can build or ask the index, whatever its state; None if that is not so."""

@@ -49,6 +49,12 @@ def record_index_of(state: IndexedState) -> IndexDefinition:
         states = ", ".join(f"{each.name} is {each.state}" for each in known)
         reason = f"has no record index in service ({states})"
         raise NoRecordIndexError(uri=state.storage.uri, reason=reason, fields=fields)
+    reasons = {each.name: reason for each in found if (reason := state.reason_against(each))}
+    found = [each for each in found if each.name not in reasons]
+    if not found:
+        listed = "; ".join(f"{name}: {why}; REBUILD INDEX {name} does" for name, why in reasons.items())
+        reason = f"has no record index that fits it any more ({listed})"
+        raise NoRecordIndexError(uri=state.storage.uri, reason=reason, fields=fields)
     # One that is for the whole table answers both questions.
     return min(found, key=lambda each: each.option("partitioned") == "true")
 

@@ -10,9 +10,10 @@ import pytest
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import functions as F  # noqa: N812  as everyone calls it
 
-from hudi_index.errors import RowsRefusedError
+from hudi_index.errors import NoRecordIndexError, RowsRefusedError
 from hudi_index.spark import delete, upsert
 from tests.parity.tables import COW, MOR
+from tests.support.entries import check_indexes
 from tests.writer.twins import RECORDS, SMALL, Twins, row
 
 if TYPE_CHECKING:
@@ -131,6 +132,26 @@ def test_rows_that_would_make_the_ordering_column_another_kind_are_refused(twins
         upsert(frame, twins.ours.path, **twins._given)
     assert twins.ours.completed() == before
     delete(frame.where("false"), twins.ours.path, **twins._given)
+
+
+def test_an_index_whose_ordering_column_became_another_kind_is_not_used(twins: Twins) -> None:
+    """By the entries that are there 9.0 would be less than 5, and a record that moves would stand twice."""
+    frame = twins.ours.frame([row("k0", 9, "eu", "by another")])
+    twins.ours.write(frame.withColumn("ts", F.col("ts").cast("double")), "upsert")
+    rows = twins.ours.frame([row("k1", 9, "eu", "x")]).withColumn("ts", F.col("ts").cast("double"))
+    before = twins.ours.completed()
+    for verb in (upsert, delete):
+        with pytest.raises(NoRecordIndexError, match="by ts int64, and the table has them by ts double"):
+            verb(rows, twins.ours.path, **twins._given)
+    report = twins.indexed.maintain()
+    assert any("is invalid: its entries hold ordering values by ts int64" in each for each in report.notes)
+    with pytest.raises(NoRecordIndexError, match="records is invalid"):
+        upsert(rows, twins.ours.path, **twins._given)
+    assert twins.ours.completed() == before
+    twins.indexed.sql("REBUILD INDEX records ON t")
+    report = upsert(rows, twins.ours.path, **twins._given)
+    assert (report.counts.moved, report.counts.updated, report.counts.late) == (1, 0, 0)
+    check_indexes(twins.indexed.storage)
 
 
 @pytest.mark.slow
