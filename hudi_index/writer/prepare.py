@@ -49,7 +49,7 @@ def record_index_of(state: IndexedState) -> IndexDefinition:
         states = ", ".join(f"{each.name} is {each.state}" for each in known)
         reason = f"has no record index in service ({states})"
         raise NoRecordIndexError(uri=state.storage.uri, reason=reason, fields=fields)
-    reasons = {each.name: reason for each in found if (reason := state.reason_against(each))}
+    reasons = {each.name: why for each in found if (why := state.reason_against(each))}
     found = [each for each in found if each.name not in reasons]
     if not found:
         listed = "; ".join(f"{name}: {why}; REBUILD INDEX {name} does" for name, why in reasons.items())
