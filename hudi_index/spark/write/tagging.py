@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     Batches = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
-__all__ = ["TaskCounts", "by_bucket", "located_rows", "total_of"]
+__all__ = ["TaskCounts", "by_bucket", "located_rows", "read_for_nothing", "total_of"]
 
 _ROWS_AT_ONCE = 10_000
 _MASK = 0xFFFFFFFF
@@ -90,6 +90,13 @@ def located_rows(
         rows = rows.unionByName(standing, allowMissingColumns=True)
     meta = [StructField(name, StringType()) for name in (*META, OPERATION)]
     return by_bucket(rows, tasks).mapInArrow(_tag(tagger, counts), StructType([*meta, *data]))
+
+
+def read_for_nothing(
+    spark: SparkSession, slices: Sequence[FileSlice], reader: TableReader, ordering: Iterable[str]
+) -> None:
+    """Read what is read of slices that the index does not describe: raises if that can't be done."""
+    _standing_records(spark, slices, reader, tuple(ordering)).count()
 
 
 def by_bucket(rows: DataFrame, tasks: int) -> DataFrame:

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812  as everyone calls it
 
 from hudi_index.arguments import check_count
@@ -33,7 +35,7 @@ from hudi_index.spark.write.archive import archived_commits
 from hudi_index.spark.write.conflicts import conflict_options
 from hudi_index.spark.write.keys import with_keys
 from hudi_index.spark.write.rows import check_columns, deletes_of, tasks_of
-from hudi_index.spark.write.tagging import TaskCounts, located_rows, total_of
+from hudi_index.spark.write.tagging import TaskCounts, located_rows, read_for_nothing, total_of
 from hudi_index.table import Timeline
 from hudi_index.table.following import follow
 from hudi_index.writer.batches import Batch, CommittedBatches
@@ -178,7 +180,8 @@ class IndexedWriter:
         """
         with report.phase("lag"):
             prepared = self._prepare(state, verb)
-            if prepared.uncovered and not (may_read and self._reads(state, prepared)):
+            reads = may_read and self._reads(state, prepared) and self._is_readable(state, prepared)
+            if prepared.uncovered and not reads:
                 done = maintain(self.storage, executor_on(self.spark), seen=state)
                 report.notes += [f"maintained first: {done.file_groups_changed} file groups", *done.notes]
                 state = self._kept.look()
@@ -206,6 +209,23 @@ class IndexedWriter:
                 return all(each.unsettled for each in prepared.uncovered)
             case _:
                 return costs_less_to_read(state, prepared.uncovered)
+
+    def _is_readable(self, state: IndexedState, prepared: Prepared) -> bool:
+        """Whether hudi-rs reads the uncovered slices, asked now where after a failed write it is too late.
+
+        Such a write is pending until Hudi's next one takes it back. In version 6, whose logs may grow under
+        their names, maintenance leaves slices with logs alone as long.
+        """
+        slices = [each for each in prepared.uncovered if each.log_times]
+        if not slices:
+            return True
+        try:
+            read_for_nothing(self.spark, slices, state.snapshot.reader, prepared.tagger.ordering_types)
+        except (PySparkException, Py4JJavaError) as error:
+            if SliceRefusedError.__name__ not in str(error):
+                raise
+            return False
+        return True
 
     def _hand_to_hudi(
         self,
