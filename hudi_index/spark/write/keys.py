@@ -45,13 +45,15 @@ def with_keys(
     # In an upsert of Hudi's own a key generator sees microseconds there; of Spark's timestamps it takes none.
     if options.get(_CONSISTENT, "").strip().lower() == "true":
         formatted = ()
+    times = {name.lower() for name in formatted}
     aside = {
-        each.name: f"{_ASIDE}{each.name}"
-        for each in frame.schema.fields
-        if each.name in formatted and isinstance(each.dataType, TimestampType)
+        each.name: f"{_ASIDE}{position}"
+        for position, each in enumerate(frame.schema.fields)
+        if each.name.lower() in times and isinstance(each.dataType, TimestampType)
     }
     for name, kept in aside.items():
-        frame = frame.withColumn(kept, F.col(name)).withColumn(name, F.unix_micros(F.col(name)))
+        column = F.col(f"`{name.replace('`', '``')}`")
+        frame = frame.withColumn(kept, column).withColumn(name, F.unix_micros(column))
     jvm: Any = spark.sparkContext._jvm
     path = without_credentials(location)
     table = meta_client(spark, location).getTableConfig()
