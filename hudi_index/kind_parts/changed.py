@@ -1,4 +1,6 @@
-"""Which rows of a slice changed between two of its states, told record by record.
+"""What changed between two states of a slice: which columns at all, and which rows, told record by record.
+
+An index of whose columns none changed, with the same records in the same places, has the same entries.
 
 An upsert changes few rows of a file group, and describing a row costs more than seeing that it is the same.
 For a kind whose row says `is_by_record`, rows of records that did not change give the same entries before and
@@ -19,9 +21,22 @@ import pyarrow.compute as pc
 
 from hudi_index.table.record_keys import RECORD_KEY
 
-__all__ = ["changed_rows"]
+__all__ = ["changed_rows", "same_columns"]
 
 _FLOATS: dict[Any, Any] = {pa.types.is_float32: pa.int32(), pa.types.is_float64: pa.int64()}
+
+
+def same_columns(before: pa.Table, after: pa.Table) -> frozenset[str]:
+    """The columns that hold the same in both, row by row. Of types that can't be compared there are none."""
+    if before.num_rows != after.num_rows:
+        return frozenset()
+    shared = set(before.column_names).intersection(after.column_names)
+    pairs = ((name, before.column(name), after.column(name)) for name in shared)
+    return frozenset(
+        name
+        for name, old, new in pairs
+        if old.type == new.type and _is_comparable(old.type) and _bits(old).equals(_bits(new))
+    )
 
 
 def changed_rows(before: pa.Table, after: pa.Table) -> tuple[pa.Table, pa.Table]:

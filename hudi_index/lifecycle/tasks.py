@@ -46,6 +46,7 @@ __all__ = [
     "Described",
     "NoteFault",
     "TaskNotes",
+    "TwoStates",
     "all_changes",
     "as_changes",
     "changes_of",
@@ -94,19 +95,42 @@ class Described(NamedTuple):
         return cls(partition, pa.table({KEY: keys}), is_deleted=True)
 
 
+class TwoStates(NamedTuple):
+    """All entries of one kind for a file group as it was and as it is, of which the difference is wanted."""
+
+    position: int
+    """Of the kind, among those that are kept."""
+    before: list[pa.Table]
+    after: list[pa.Table]
+
+
 def as_changes(
-    description: Description, described: Iterable[Described], notes: TaskNotes
+    description: Description, described: Iterable[Described | TwoStates], notes: TaskNotes
 ) -> Iterator[Changes]:
     """Entries with their targets and their partition's schema; at last those that note what is covered.
 
-    Those of many file groups together, up to some bytes: a call costs more than an entry.
+    Those of many file groups together, up to some bytes: a call costs more than an entry. Keys name their
+    file group, so what differs between the states of several is what differs between those of each.
     """
     schema_of = cache(partial(changes_schema, description))
     tails = {kind.partition: kind.key_tail for kind in description.kinds}
     held: dict[tuple[str, bool, tuple[str, ...]], list[pa.Table]] = defaultdict(list)
+    before: dict[int, list[pa.Table]] = defaultdict(list)
+    after: dict[int, list[pa.Table]] = defaultdict(list)
     size = 0
 
+    def hold(each: Described) -> None:
+        if each.entries.num_rows:
+            held[each.partition, each.is_deleted, tuple(each.entries.column_names)].append(each.entries)
+
     def released() -> Iterator[Changes]:
+        for position in sorted({*before, *after}):
+            partition = description.kept_kinds[position].partition
+            upserts, deletes = diff_entries(_join(before[position]), _join(after[position]))
+            hold(Described(partition, upserts))
+            hold(Described.gone(partition, deletes))
+        before.clear()
+        after.clear()
         for (partition, is_deleted, _), tables in held.items():
             entries = pa.concat_tables(tables).combine_chunks()
             positions = description.positions[partition]
@@ -117,9 +141,12 @@ def as_changes(
         held.clear()
 
     for each in described:
-        if each.entries.num_rows:
-            shape = (each.partition, each.is_deleted, tuple(each.entries.column_names))
-            held[shape].append(each.entries)
+        if isinstance(each, TwoStates):
+            before[each.position] += each.before
+            after[each.position] += each.after
+            size += sum(entries.nbytes for entries in (*each.before, *each.after))
+        else:
+            hold(each)
             size += each.entries.nbytes
         if size >= _BYTES_TOGETHER:
             yield from released()
@@ -188,19 +215,26 @@ def changes_of(
     notes: TaskNotes,
     known_before: Known = FROM_ROWS,
     known_after: Known = FROM_ROWS,
-) -> Iterator[Described]:
+) -> Iterator[Described | TwoStates]:
     """The changes that one file group needs; each of its two states is read once, for all kinds.
 
-    A file group of up to `rows_at_once` rows is compared here. Of a larger one all that was is sent as
-    removed, with its content, and all that is as added; the write stage, which gets both side by side, drops
-    what is equal. So entries of no more than that many rows are held, apart from kinds that sum rows up.
+    The two states of a file group of up to `rows_at_once` rows are given together. Of a larger one all that
+    was is sent as removed, with its content, and all that is as added; the write stage, which gets both side
+    by side, drops what is equal. So entries of no more than that many rows are held, apart from kinds that
+    sum rows up.
     """
     plan = ItemPlan.of(description, item)
     compared = _Compared(plan.diffed)
     counted, limit = _Counted(), description.rows_at_once
     states = States.of(plan, before, after, limit)
     for position, entries in describe(
-        plan.kinds_before, item.context, counted.through(states.before), limit, known_before, states.old
+        plan.kinds_before,
+        item.context,
+        counted.through(states.before),
+        limit,
+        known_before,
+        states.old,
+        states.same,
     ):
         if position < len(plan.diffed):
             yield from compared.take(position, old=entries, is_large=counted.rows > limit)
@@ -215,6 +249,7 @@ def changes_of(
         limit,
         known_after,
         states.new,
+        states.same,
         len(plan.built),
     ):
         if position < len(plan.built):
@@ -237,7 +272,7 @@ def changes_of(
 
 
 class _Compared:
-    """The entries of a slice as it was and as it is: held and compared, or passed on if they are many."""
+    """The entries of a slice as it was and as it is: held for both, or passed on if they are many."""
 
     def __init__(self, kinds: Sequence[IndexKind]) -> None:
         self._kinds, self._is_large = kinds, False
@@ -264,14 +299,12 @@ class _Compared:
             was.clear()
             becomes.clear()
 
-    def finish(self) -> Iterator[Described]:
-        """The difference, if the entries were not passed on."""
-        if self._is_large:
-            return
-        for kind, was, becomes in zip(self._kinds, self._old, self._new, strict=True):
-            upserts, deletes = diff_entries(_join(was), _join(becomes))
-            yield Described(kind.partition, upserts)
-            yield Described.gone(kind.partition, deletes)
+    def finish(self) -> Iterator[TwoStates]:
+        """Both states, if the entries were not passed on."""
+        if not self._is_large:
+            for position, (was, becomes) in enumerate(zip(self._old, self._new, strict=True)):
+                if was or becomes:
+                    yield TwoStates(position, was, becomes)
 
 
 def look_at_item(description: Description, item: WorkItem) -> tuple[Known, Known]:
@@ -286,7 +319,7 @@ def look_at_item(description: Description, item: WorkItem) -> tuple[Known, Known
 
 def item_changes(
     description: Description, item: WorkItem, notes: TaskNotes, before: Known, after: Known
-) -> Iterator[Described]:
+) -> Iterator[Described | TwoStates]:
     """The changes that one file group needs, its rows read here, as far as footers don't tell."""
     plan = ItemPlan.of(description, item)
     old, new = before.of_rows(plan.kinds_before), after.of_rows(plan.kinds_after)
@@ -310,7 +343,7 @@ def all_changes(
     A file group that is noted may have given a part of its changes: no outcome of that run counts.
     """
 
-    def described() -> Iterator[Described]:
+    def described() -> Iterator[Described | TwoStates]:
         look = partial(look_at_item, description)
         for item, looked in look_ahead(look, items, is_local=description.reader.storage.is_local):
             try:
@@ -354,4 +387,7 @@ def _purge(build: Build, position: int, shard_slice: ShardSlice) -> Iterator[Des
 
 
 def _join(tables: list[pa.Table]) -> pa.Table:
-    return pa.concat_tables(tables) if tables else pa.table({KEY: pa.array([], pa.string())})
+    if not tables:
+        return pa.table({KEY: pa.array([], pa.string())})
+    # Tables without entries may lack columns.
+    return pa.concat_tables(tables, promote_options="default")

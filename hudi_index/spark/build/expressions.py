@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from hudi_index.lifecycle.description import Description, Expression, WorkItem
     from hudi_index.lifecycle.runs import Changes
-    from hudi_index.lifecycle.tasks import Described
+    from hudi_index.lifecycle.tasks import Described, TwoStates
     from hudi_index.predicate.session import Settings
     from hudi_index.spark.build.faults import FaultNotes
 
@@ -238,7 +238,7 @@ def _with_side(rows: pa.RecordBatch, side: int, schema: pa.Schema) -> pa.RecordB
 
 
 def _build(description: Description, done: Accumulator[int]) -> Any:
-    def of_items(rows: _Sides, notes: TaskNotes) -> Iterator[Described]:
+    def of_items(rows: _Sides, notes: TaskNotes) -> Iterator[Described | TwoStates]:
         while rows.opened is not None:
             item = pickle.loads(rows.opened)
             rows.advance()

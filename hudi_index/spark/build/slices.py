@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from hudi_index.lifecycle.description import Description, WorkItem
     from hudi_index.lifecycle.runs import Changes
-    from hudi_index.lifecycle.tasks import Described, TaskNotes
+    from hudi_index.lifecycle.tasks import Described, TaskNotes, TwoStates
     from hudi_index.table import FileGroupId, FileSlice
 
 __all__ = ["naming_slices", "refuse_changed_logs", "runs_of_slices"]
@@ -202,7 +202,7 @@ def _normal(path: str) -> str:
 
 
 def _build(job: Description, done: Accumulator[int]) -> Any:
-    def of_items(batches: Iterable[pa.RecordBatch], notes: TaskNotes) -> Iterator[Described]:
+    def of_items(batches: Iterable[pa.RecordBatch], notes: TaskNotes) -> Iterator[Described | TwoStates]:
         for data, rows in _runs_of(batches):
             item = pickle.loads(data)
             columns = job.columns_to_read(ItemPlan.of(job, item).kinds_after)
