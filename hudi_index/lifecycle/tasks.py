@@ -30,6 +30,7 @@ from hudi_index.lifecycle.runs import TARGET, Changes, Counts
 from hudi_index.lifecycle.states import States, describe
 from hudi_index.metadata_table.reader import merge_slice
 from hudi_index.side_by_side import side_by_side
+from hudi_index.table import HeldFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -201,10 +202,11 @@ def _rows(
     *,
     is_counted: bool = False,
     footer: Footer | None = None,
+    held: HeldFiles | None = None,
 ) -> Iterator[pa.RecordBatch]:
     if file_slice is None or not (kinds or is_counted):
         return iter(())
-    return description.reader.rows(file_slice, description.columns_to_read(kinds), footer).batches()
+    return description.reader.rows(file_slice, description.columns_to_read(kinds), footer, held).batches()
 
 
 def changes_of(
@@ -324,11 +326,12 @@ def item_changes(
     plan = ItemPlan.of(description, item)
     old, new = before.of_rows(plan.kinds_before), after.of_rows(plan.kinds_after)
     is_counted = after.row_count is None
+    held = HeldFiles(item.after.log_paths if item.before and item.after else ())
     return changes_of(
         description,
         item,
-        _rows(description, item.before, old, footer=before.footer),
-        _rows(description, item.after, new, footer=after.footer, is_counted=is_counted),
+        _rows(description, item.before, old, footer=before.footer, held=held),
+        _rows(description, item.after, new, footer=after.footer, held=held, is_counted=is_counted),
         notes,
         before,
         after,

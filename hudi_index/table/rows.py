@@ -26,6 +26,7 @@ from hudi_index.table.calendar import columns_for_spark, has_times, int96_column
 from hudi_index.table.damage import naming_table_file
 from hudi_index.table.footer import FOOTER, Footer, footer_statistics, row_count_of
 from hudi_index.table.opening import READ_OPTIONS, open_reader
+from hudi_index.table.plain_merge import HeldFiles, merge_plainly
 from hudi_index.table.readers import ReaderChoice, SliceReader, slice_reader_of
 from hudi_index.table.record_keys import RECORD_KEY, record_keys_of
 from hudi_index.table.refusals import failure_of, is_of_hudi_rs, refusal_of, refuse_columns
@@ -64,7 +65,11 @@ class TableReader:
     """Slices that hudi-rs was seen to refuse, and why: they are for Spark."""
 
     def rows(
-        self, file_slice: FileSlice, columns: Sequence[str] | None = None, footer: Footer | None = None
+        self,
+        file_slice: FileSlice,
+        columns: Sequence[str] | None = None,
+        footer: Footer | None = None,
+        held: HeldFiles | None = None,
     ) -> SliceRows:
         """The rows of a slice, current or not, with these columns (all data columns by default).
 
@@ -74,9 +79,10 @@ class TableReader:
             file_slice: The slice.
             columns: Their names.
             footer: That of its base file, if it was read before.
+            held: What was read of another state of its file group.
         """
         names = self.shape.schema.columns.names if columns is None else map(self.column_of, columns)
-        return SliceRows(self, file_slice, tuple(dict.fromkeys(names)), footer)
+        return SliceRows(self, file_slice, tuple(dict.fromkeys(names)), footer, held)
 
     def row_count(self, file_slice: FileSlice) -> int:
         """How many rows a slice holds: from the footer where that is the truth, else counted."""
@@ -236,6 +242,8 @@ class SliceRows:
     columns: tuple[str, ...]
     footer: Footer | None = field(default=None, repr=False, compare=False)
     """That of the base file, if it was read before."""
+    held: HeldFiles | None = field(default=None, repr=False, compare=False)
+    """What was read of another state of the file group."""
 
     @property
     def group(self) -> FileGroupId:
@@ -306,6 +314,12 @@ class SliceRows:
         if not self.file_slice.log_files and base_path is not None:
             yield from self.table._stream_base(self.file_slice, base_path, projection, self.footer)
             return
+        merged = merge_plainly(
+            self.table.storage, self.table.shape, self.file_slice, projection, self._read_base, self.held
+        )
+        if merged is not None:
+            yield from merged
+            return
         batches = self.table._stream(self.file_slice, projection)
         yield from self._order(batches, self._base_keys())
 
@@ -329,14 +343,16 @@ class SliceRows:
             yield from rest.take(order).to_batches(max_chunksize=_BATCH_ROWS)
 
     def _base_keys(self) -> pa.ChunkedArray[Any]:
-        base = self.file_slice.without_logs()
-        if base is None:
-            return pa.chunked_array([], pa.string())
         config = self.table.shape.config
         keys = [RECORD_KEY] if config.populates_meta_fields else list(config.record_key_fields)
-        assert base.base_path is not None
-        batches = self.table._stream_base(base, base.base_path, keys, self.footer)
+        batches = self._read_base(keys)
         return pa.chunked_array([record_keys_of(batch, config) for batch in batches], pa.string())
+
+    def _read_base(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        base = self.file_slice.without_logs()
+        if base is None or base.base_path is None:
+            return iter(())
+        return self.table._stream_base(base, base.base_path, columns, self.footer)
 
     def _read_base_keys(self) -> pa.ChunkedArray[Any]:
         """The same where hudi-rs may not even open the table."""

@@ -261,14 +261,38 @@ class Fabricated:
         meta = [pa.field(column, pa.string()) for column in META_COLUMNS]
         schema = json.dumps(avro_schema_of(pa.schema([*meta, *self.columns])))
         content = self._parquet(partition_path, name, instant, rows)
-        self._write_to(partition_path, name, _log_block({0: instant, 2: schema}, content))
+        self._write_to(partition_path, name, log_block({0: instant, 2: schema}, content))
+        return name
+
+    def avro_log(
+        self, partition_path: str, file_id: str, instant: str, *blocks: Sequence[Mapping[str, Any]]
+    ) -> str:
+        """The same with an Avro block for each of some lists of rows, as Hudi on Spark writes it."""
+        name = f".{file_id}_{instant}.log.1_0-1-2"
+        meta = [pa.field(column, pa.string()) for column in META_COLUMNS]
+        described = avro_schema_of(pa.schema([*meta, *self.columns]))
+        schema = fastavro.parse_schema(json.loads(json.dumps(described)))
+        written = b""
+        for rows in blocks:
+            content = struct.pack(">ii", 3, len(rows))
+            for number, row in enumerate(rows):
+                values = (instant, f"{instant}_0_{number}", row["id"], partition_path, file_id)
+                sink = BytesIO()
+                meta_values = dict(zip(META_COLUMNS, values, strict=True))
+                fastavro.schemaless_writer(sink, schema, {**meta_values, **row})
+                content += struct.pack(">i", len(sink.getvalue())) + sink.getvalue()
+            written += log_block({0: instant, 2: json.dumps(described)}, content, AVRO_BLOCK)
+        self._write_to(partition_path, name, written)
         return name
 
 
-def _log_block(header: Mapping[int, str], content: bytes) -> bytes:
-    """A block of Hudi's log format 1 that holds a Parquet file."""
+PARQUET_BLOCK, AVRO_BLOCK = 5, 3
+
+
+def log_block(header: Mapping[int, str], content: bytes, kind: int = PARQUET_BLOCK) -> bytes:
+    """A block of Hudi's log format 1."""
     fields = [struct.pack(">ii", key, len(text.encode())) + text.encode() for key, text in header.items()]
-    start = struct.pack(">ii", 1, 5)  # the format, and what the block holds
+    start = struct.pack(">ii", 1, kind)
     start += struct.pack(">i", len(fields)) + b"".join(fields) + struct.pack(">q", len(content))
     end = struct.pack(">i", 0)  # nothing in the footer
     body = b"#HUDI#" + struct.pack(">q", len(start + content + end) + 8) + start + content + end
