@@ -23,9 +23,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
+import pyarrow as pa
 
 from hudi_index.entries.encoding import key_type
 from hudi_index.entries.keys import OWNER_PARTS, SEPARATOR, owner_suffix
@@ -33,7 +34,6 @@ from hudi_index.entries.keys import OWNER_PARTS, SEPARATOR, owner_suffix
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    import pyarrow as pa
     from pyroaring import BitMap
     from typing_extensions import Self
 
@@ -52,6 +52,7 @@ __all__ = [
     "FromFooters",
     "IndexKind",
     "Question",
+    "RowOwners",
     "RowQuestion",
     "SliceContext",
     "Summary",
@@ -67,6 +68,21 @@ class SliceContext:
     group: FileGroupId
     number: int
     """A short name of the file group, given by the `files` partition and never used again for another."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowOwners:
+    """Whose the rows of one batch are that holds rows of several file groups, one after the other."""
+
+    contexts: tuple[SliceContext, ...]
+    counts: tuple[int, ...]
+    """How many rows each of them has."""
+
+    def for_rows(self, texts: Sequence[str]) -> pa.Array[Any]:
+        """By row what is given by file group."""
+        places: Any = pa.array(np.repeat(np.arange(len(self.counts)), self.counts))
+        found: pa.Array[Any] = pa.array(texts, pa.string()).take(places)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +200,12 @@ class IndexKind(ABC):
             return str(context.number)
         return owner_suffix(group.partition_path, group.file_id)
 
+    def owners_of(self, whose: SliceContext | RowOwners) -> pa.Array[Any] | str:
+        """The same for the rows of a batch: one text for all of them, or one for each."""
+        if isinstance(whose, SliceContext):
+            return self.owner_of(whose)
+        return whose.for_rows([self.owner_of(context) for context in whose.contexts])
+
     def owner_suffix(self, context: SliceContext) -> str:
         """The same, from the last `$` before it on."""
         return SEPARATOR + self.owner_of(context)
@@ -191,6 +213,13 @@ class IndexKind(ABC):
     @abstractmethod
     def builder(self, context: SliceContext) -> EntryBuilder:
         """What describes one slice. Every table it yields has `key`, `type` and at most one payload."""
+
+    def builder_of_rows(self, owners: RowOwners) -> EntryBuilder | None:  # noqa: ARG002
+        """What describes one batch of rows of several file groups, as `builder` would each; None if nothing.
+
+        Only a kind whose row says `is_by_record` is asked.
+        """
+        return None
 
     @abstractmethod
     def ask(self, constraint: Constraint, candidates: Candidates) -> Question | None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hudi_index.coverage.covered import Candidates
-    from hudi_index.kind_parts.protocol import Question, SliceContext
+    from hudi_index.kind_parts.protocol import Question, RowOwners, SliceContext
     from hudi_index.kind_parts.ranges import PartDomain
     from hudi_index.kind_specs import KindSpec
     from hudi_index.predicate.values.condition import Constraint
@@ -57,6 +57,10 @@ class SecondaryIndex(IndexKind):
     def builder(self, context: SliceContext) -> SecondaryIndexBuilder:
         """Describes one slice."""
         return SecondaryIndexBuilder(self, context)
+
+    def builder_of_rows(self, owners: RowOwners) -> SecondaryIndexBuilder:
+        """Describes rows of several."""
+        return SecondaryIndexBuilder(self, owners)
 
     def ask(self, constraint: Constraint, candidates: Candidates) -> Question | None:
         """The entries of the values of the first column."""
@@ -100,8 +104,8 @@ class SecondaryIndex(IndexKind):
 class SecondaryIndexBuilder:
     """Keeps the keys of the rows so far."""
 
-    def __init__(self, kind: SecondaryIndex, context: SliceContext) -> None:
-        self._kind, self._context = kind, context
+    def __init__(self, kind: SecondaryIndex, whose: SliceContext | RowOwners) -> None:
+        self._kind, self._whose = kind, whose
         self._found: list[pa.Array[Any]] = []
         self._record_keys: list[pa.Array[Any]] = []
 
@@ -109,7 +113,7 @@ class SecondaryIndexBuilder:
         """Take rows in; nothing is complete before the last, since any row may come again."""
         values = [key_parts(values_of(batch, source.column), source.name) for source in self._kind.sources]
         record_keys = key_parts(batch.column(RECORD_KEY), RECORD_KEY)
-        self._found.append(join_keys([*values, record_keys, self._kind.owner_of(self._context)]))
+        self._found.append(join_keys([*values, record_keys, self._kind.owners_of(self._whose)]))
         self._record_keys.append(record_keys)
         return iter(())
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from hudi_index.errors import NeedsSparkError
 from hudi_index.jobs import progress
+from hudi_index.lifecycle.changes import TaskNotes
 from hudi_index.lifecycle.description import ROWS_AT_ONCE
 from hudi_index.lifecycle.executor import raise_faults
 from hudi_index.lifecycle.runs import runs_of
-from hudi_index.lifecycle.tasks import TaskNotes, all_changes, purge_of
+from hudi_index.lifecycle.tasks import all_changes, purge_of
 from hudi_index.lifecycle.writing import write_held_runs
 from hudi_index.metadata_table import compact_slice
 from hudi_index.side_by_side import each_of

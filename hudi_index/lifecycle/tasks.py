@@ -1,33 +1,26 @@
 """What runs on executors: rows of slices become changes of entries, changes become files.
 
-Changes are Arrow tables of one partition each, one row per entry that is new, different or gone:
-
-    target     which shard, by its place in the description's list
-    key, type, the partition's payloads, _hoodie_is_deleted      as in the index metadata table
-
 Between the two steps somebody (Spark, or a list) brings the changes of one shard together, sorted by key, as
 `hudi_index.lifecycle.runs` says.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass, field
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 
 from hudi_index.coverage import files
-from hudi_index.entries import SEPARATOR, owner_suffix, shards_of
-from hudi_index.entries.schema import DELETED, ENTRY_SCHEMA, KEY, PAYLOADS, TYPE
+from hudi_index.entries import SEPARATOR, owner_suffix
+from hudi_index.entries.schema import KEY, PAYLOADS, TYPE
 from hudi_index.errors import HudiIndexError
-from hudi_index.kind_parts.diff import diff_entries
+from hudi_index.lifecycle.changes import Described, TaskNotes, TwoStates, as_changes, changes_schema
 from hudi_index.lifecycle.description import ItemPlan
 from hudi_index.lifecycle.footers import FROM_ROWS, Known, look_ahead, look_at_footer
-from hudi_index.lifecycle.runs import TARGET, Changes, Counts
 from hudi_index.lifecycle.states import States, describe
+from hudi_index.lifecycle.together import ChangedRows
 from hudi_index.metadata_table.reader import merge_slice
 from hudi_index.side_by_side import side_by_side
 from hudi_index.table import HeldFiles
@@ -35,23 +28,18 @@ from hudi_index.table import HeldFiles
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from hudi_index.coverage.files import IndexedSlice
     from hudi_index.kind_parts.protocol import IndexKind
     from hudi_index.lifecycle.build import Build
     from hudi_index.lifecycle.description import Description, WorkItem
+    from hudi_index.lifecycle.runs import Changes
     from hudi_index.metadata_table import ShardSlice
     from hudi_index.table import FileSlice
     from hudi_index.table.footer import Footer
 
 __all__ = [
-    "Described",
     "NoteFault",
-    "TaskNotes",
-    "TwoStates",
     "all_changes",
-    "as_changes",
     "changes_of",
-    "changes_schema",
     "item_changes",
     "purge_of",
     "rows_after",
@@ -59,130 +47,8 @@ __all__ = [
 ]
 
 
-_BYTES_TOGETHER = 8 * 1024 * 1024
-
 NoteFault: TypeAlias = "Callable[[HudiIndexError], object]"
 """Takes in why a file group could not be described."""
-
-
-def changes_schema(description: Description, partition: str) -> pa.Schema:
-    """The schema of a partition's changes: only payloads that its kinds write."""
-    kinds = (kind for kind in description.kinds if kind.partition == partition)
-    used = {files.PAYLOAD} if partition == files.PARTITION else {n for kind in kinds for n in kind.payloads}
-    names = [KEY, TYPE, *(name for name in PAYLOADS if name in used), DELETED]
-    leading: list[pa.Field[Any]] = [pa.field(TARGET, pa.int32())]
-    return pa.schema([*leading, *(ENTRY_SCHEMA.field(name) for name in names)])
-
-
-@dataclass
-class TaskNotes:
-    """What the stages of one task note beside the entries."""
-
-    counts: Counts = field(default_factory=Counts)
-    covered: list[IndexedSlice] = field(default_factory=list)
-    """The slices that were described, to be noted in `files`."""
-
-
-class Described(NamedTuple):
-    """Entries of one partition that are new or different, or gone."""
-
-    partition: str
-    entries: pa.Table
-    is_deleted: bool = False
-
-    @classmethod
-    def gone(cls, partition: str, keys: pa.Array[Any]) -> Described:
-        """Entries that are gone, by their keys."""
-        return cls(partition, pa.table({KEY: keys}), is_deleted=True)
-
-
-class TwoStates(NamedTuple):
-    """All entries of one kind for a file group as it was and as it is, of which the difference is wanted."""
-
-    position: int
-    """Of the kind, among those that are kept."""
-    before: list[pa.Table]
-    after: list[pa.Table]
-
-
-def as_changes(
-    description: Description, described: Iterable[Described | TwoStates], notes: TaskNotes
-) -> Iterator[Changes]:
-    """Entries with their targets and their partition's schema; at last those that note what is covered.
-
-    Those of many file groups together, up to some bytes: a call costs more than an entry. Keys name their
-    file group, so what differs between the states of several is what differs between those of each.
-    """
-    schema_of = cache(partial(changes_schema, description))
-    tails = {kind.partition: kind.key_tail for kind in description.kinds}
-    held: dict[tuple[str, bool, tuple[str, ...]], list[pa.Table]] = defaultdict(list)
-    before: dict[int, list[pa.Table]] = defaultdict(list)
-    after: dict[int, list[pa.Table]] = defaultdict(list)
-    size = 0
-
-    def hold(each: Described) -> None:
-        if each.entries.num_rows:
-            held[each.partition, each.is_deleted, tuple(each.entries.column_names)].append(each.entries)
-
-    def released() -> Iterator[Changes]:
-        for position in sorted({*before, *after}):
-            partition = description.kept_kinds[position].partition
-            upserts, deletes = diff_entries(_join(before[position]), _join(after[position]))
-            hold(Described(partition, upserts))
-            hold(Described.gone(partition, deletes))
-        before.clear()
-        after.clear()
-        for (partition, is_deleted, _), tables in held.items():
-            entries = pa.concat_tables(tables).combine_chunks()
-            positions = description.positions[partition]
-            targets = _targets(entries.column(KEY), *positions, tails.get(partition, 0))
-            yield Changes(
-                partition, _make_changes(schema_of(partition), entries, targets, is_deleted=is_deleted)
-            )
-        held.clear()
-
-    for each in described:
-        if isinstance(each, TwoStates):
-            before[each.position] += each.before
-            after[each.position] += each.after
-            size += sum(entries.nbytes for entries in (*each.before, *each.after))
-        else:
-            hold(each)
-            size += each.entries.nbytes
-        if size >= _BYTES_TOGETHER:
-            yield from released()
-            size = 0
-    if notes.covered:
-        entries = files.entries_of(notes.covered)
-        held[files.PARTITION, False, tuple(entries.column_names)].append(entries)
-    yield from released()
-
-
-def _targets(keys: pa.ChunkedArray[Any], first: int, shards: int, tail: int) -> pa.Array[Any]:
-    if shards == 1:
-        return pa.repeat(pa.scalar(first, pa.int32()), len(keys))
-    found = shards_of(keys.combine_chunks(), shards, tail) + first
-    return pa.array(found.astype(np.int32))
-
-
-def _make_changes(
-    schema: pa.Schema, entries: pa.Table, targets: pa.Array[Any], *, is_deleted: bool
-) -> pa.Table:
-    length = entries.num_rows
-    columns: dict[str, Any] = {TARGET: targets, DELETED: pa.repeat(pa.scalar(value=is_deleted), length)}
-    arrays = [
-        columns[field.name]
-        if field.name in columns
-        else _as_type(entries.column(field.name), field.type)
-        if field.name in entries.column_names
-        else pa.nulls(length, field.type)
-        for field in schema
-    ]
-    return pa.Table.from_arrays(arrays, schema=schema)
-
-
-def _as_type(values: pa.ChunkedArray[Any], kind: pa.DataType) -> pa.ChunkedArray[Any]:
-    return values if values.type == kind else values.cast(kind)
 
 
 def rows_before(description: Description, item: WorkItem) -> Iterator[pa.RecordBatch]:
@@ -217,6 +83,7 @@ def changes_of(
     notes: TaskNotes,
     known_before: Known = FROM_ROWS,
     known_after: Known = FROM_ROWS,
+    changed: ChangedRows | None = None,
 ) -> Iterator[Described | TwoStates]:
     """The changes that one file group needs; each of its two states is read once, for all kinds.
 
@@ -224,11 +91,25 @@ def changes_of(
     was is sent as removed, with its content, and all that is as added; the write stage, which gets both side
     by side, drops what is equal. So entries of no more than that many rows are held, apart from kinds that
     sum rows up.
+
+    Args:
+        description: What is described.
+        item: The file group.
+        before: Its rows as they were.
+        after: And as they are.
+        notes: Where to count.
+        known_before: What is known of it without rows, as it was.
+        known_after: And as it is.
+        changed: Takes the rows that changed, for the kinds that describe those of many file groups at once.
     """
     plan = ItemPlan.of(description, item)
     compared = _Compared(plan.diffed)
     counted, limit = _Counted(), description.rows_at_once
     states = States.of(plan, before, after, limit)
+    elsewhere = states.same
+    if changed and states.old is not None and states.new is not None:
+        others = [place for place in range(len(plan.diffed)) if place not in states.same]
+        elsewhere |= changed.take(others, item.context, states.old, states.new)
     for position, entries in describe(
         plan.kinds_before,
         item.context,
@@ -236,7 +117,7 @@ def changes_of(
         limit,
         known_before,
         states.old,
-        states.same,
+        elsewhere,
     ):
         if position < len(plan.diffed):
             yield from compared.take(position, old=entries, is_large=counted.rows > limit)
@@ -251,7 +132,7 @@ def changes_of(
         limit,
         known_after,
         states.new,
-        states.same,
+        elsewhere,
         len(plan.built),
     ):
         if position < len(plan.built):
@@ -320,7 +201,12 @@ def look_at_item(description: Description, item: WorkItem) -> tuple[Known, Known
 
 
 def item_changes(
-    description: Description, item: WorkItem, notes: TaskNotes, before: Known, after: Known
+    description: Description,
+    item: WorkItem,
+    notes: TaskNotes,
+    before: Known,
+    after: Known,
+    changed: ChangedRows | None = None,
 ) -> Iterator[Described | TwoStates]:
     """The changes that one file group needs, its rows read here, as far as footers don't tell."""
     plan = ItemPlan.of(description, item)
@@ -335,6 +221,7 @@ def item_changes(
         notes,
         before,
         after,
+        changed,
     )
 
 
@@ -345,14 +232,24 @@ def all_changes(
 
     A file group that is noted may have given a part of its changes: no outcome of that run counts.
     """
+    changed = ChangedRows(description.kept_kinds)
+
+    def together() -> Iterator[TwoStates]:
+        try:
+            yield from (TwoStates(*of_kind) for of_kind in changed.described())
+        except HudiIndexError as error:
+            note_fault(error)
 
     def described() -> Iterator[Described | TwoStates]:
         look = partial(look_at_item, description)
         for item, looked in look_ahead(look, items, is_local=description.reader.storage.is_local):
             try:
-                yield from item_changes(description, item, notes, *looked())
+                yield from item_changes(description, item, notes, *looked(), changed)
             except HudiIndexError as error:
                 note_fault(error)
+            if changed.is_full:
+                yield from together()
+        yield from together()
 
     return as_changes(description, described(), notes)
 
@@ -387,10 +284,3 @@ def _purge(build: Build, position: int, shard_slice: ShardSlice) -> Iterator[Des
         keys = table.column(KEY).to_pylist()
         mine = [SEPARATOR + SEPARATOR.join(str(key).rsplit(SEPARATOR, parts)[1:]) in suffixes for key in keys]
         yield Described(partition, table.filter(pa.array(mine, pa.bool_())), is_deleted=True)
-
-
-def _join(tables: list[pa.Table]) -> pa.Table:
-    if not tables:
-        return pa.table({KEY: pa.array([], pa.string())})
-    # Tables without entries may lack columns.
-    return pa.concat_tables(tables, promote_options="default")

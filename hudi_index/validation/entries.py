@@ -25,8 +25,9 @@ from hudi_index.entries import SEPARATOR
 from hudi_index.entries.schema import KEY, PAYLOADS, TYPE
 from hudi_index.errors import CorruptError, MissingSliceFileError
 from hudi_index.kinds import SliceContext
+from hudi_index.lifecycle.changes import TaskNotes, as_changes
 from hudi_index.lifecycle.runs import TARGET, Counts, take_counts
-from hudi_index.lifecycle.tasks import TaskNotes, as_changes, changes_of, rows_after
+from hudi_index.lifecycle.tasks import changes_of, rows_after
 from hudi_index.metadata_table.reader import merge_slice
 from hudi_index.table import FileGroupId
 

@@ -15,11 +15,12 @@ from hudi_index.kind_parts.protocol import SliceContext
 from hudi_index.kinds.bloom_filters import BloomFilters
 from hudi_index.kinds.record_index import RecordIndex
 from hudi_index.lifecycle import LocalExecutor
+from hudi_index.lifecycle.changes import Described, TaskNotes, as_changes
 from hudi_index.lifecycle.description import Description, Target, WorkItem
 from hudi_index.lifecycle.executor import Executor
 from hudi_index.lifecycle.maintain import maintain
 from hudi_index.lifecycle.runs import TARGET, Changes, Counts, merged, runs_of, take_counts
-from hudi_index.lifecycle.tasks import Described, TaskNotes, as_changes, changes_of
+from hudi_index.lifecycle.tasks import changes_of
 from hudi_index.lifecycle.writing import surviving_changes
 from hudi_index.metadata_table import MetadataTable
 from hudi_index.metadata_table.log_file import load_log_file

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from pyspark import TaskContext
 
 from hudi_index.jobs import progress
+from hudi_index.lifecycle.changes import TaskNotes
 from hudi_index.lifecycle.description import ROWS_AT_ONCE
 from hudi_index.lifecycle.executor import raise_faults
 from hudi_index.lifecycle.runs import Counts, Run, runs_of
-from hudi_index.lifecycle.tasks import TaskNotes, all_changes, purge_of
+from hudi_index.lifecycle.tasks import all_changes, purge_of
 from hudi_index.lifecycle.writing import TaskResult, write_runs
 from hudi_index.metadata_table import compact_slice
 from hudi_index.spark.build.expressions import as_runs, changes_with_expressions, describe_expression

@@ -28,9 +28,10 @@ from hudi_index.errors import (
     StaleExpressionError,
     UnsupportedExpressionError,
 )
+from hudi_index.lifecycle.changes import TaskNotes, as_changes
 from hudi_index.lifecycle.executor import ExpressionFacts
 from hudi_index.lifecycle.runs import Run, runs_of
-from hudi_index.lifecycle.tasks import TaskNotes, as_changes, changes_of, rows_after, rows_before
+from hudi_index.lifecycle.tasks import changes_of, rows_after, rows_before
 from hudi_index.predicate.catalyst.meaning import Meaning, opaque_parts
 from hudi_index.predicate.session import TIME_ZONE
 from hudi_index.spark.catalyst import gate
@@ -45,9 +46,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+    from hudi_index.lifecycle.changes import Described, TwoStates
     from hudi_index.lifecycle.description import Description, Expression, WorkItem
     from hudi_index.lifecycle.runs import Changes
-    from hudi_index.lifecycle.tasks import Described, TwoStates
     from hudi_index.predicate.session import Settings
     from hudi_index.spark.build.faults import FaultNotes
 

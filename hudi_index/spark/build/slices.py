@@ -25,8 +25,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions
 
 from hudi_index.errors import NoHudiError, SliceChangedError, TableFileError, UnsupportedTableError
+from hudi_index.lifecycle.changes import as_changes
 from hudi_index.lifecycle.description import ItemPlan
-from hudi_index.lifecycle.tasks import as_changes, changes_of
+from hudi_index.lifecycle.tasks import changes_of
 from hudi_index.spark.build.expressions import runs_by, with_expressions
 from hudi_index.spark.read.file_index import ListedSlice, make_unplanned_index
 from hudi_index.spark.read.indexed import relation_of, rows_over
@@ -42,9 +43,9 @@ if TYPE_CHECKING:
     from pyspark.accumulators import Accumulator
     from pyspark.sql import DataFrame, SparkSession
 
+    from hudi_index.lifecycle.changes import Described, TaskNotes, TwoStates
     from hudi_index.lifecycle.description import Description, WorkItem
     from hudi_index.lifecycle.runs import Changes
-    from hudi_index.lifecycle.tasks import Described, TaskNotes, TwoStates
     from hudi_index.table import FileGroupId, FileSlice
 
 __all__ = ["naming_slices", "refuse_changed_logs", "runs_of_slices"]

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from hudi_index.entries.keys import shard_of, shards_of
 from hudi_index.entries.ranges import KeyRange
 from hudi_index.entries.schema import KEY, as_entries
+from hudi_index.kind_parts.protocol import RowOwners
 from hudi_index.kinds import Answering, IndexKind, Question, RowQuestion, describe, diff_entries
 from hudi_index.metadata_table import MetadataTable, Reader
 from hudi_index.predicate.values.condition import Condition, Constraint
@@ -168,6 +169,30 @@ class IndexKindLaws:
                 )
                 assert whole == cut
                 assert all(key.endswith(kind.owner_suffix(file_slice.context)) for key in whole)
+
+        check()
+
+    def test_rows_of_several_owners_are_described_as_those_of_each(self, column: str) -> None:
+        kind = self.kind(column)
+        if not kind.spec.is_by_record:
+            assert kind.builder_of_rows(RowOwners((), ())) is None
+            return
+
+        @settings(max_examples=settings().max_examples // 10)
+        @given(self.slices(column))
+        def check(table: list[Slice]) -> None:
+            batches = [pa.Table.from_batches(batches_of(each, column)) for each in table]
+            owners = RowOwners(
+                tuple(each.context for each in table), tuple(rows.num_rows for rows in batches)
+            )
+            builder = kind.builder_of_rows(owners)
+            assert builder is not None
+            together = pa.concat_tables(batches).combine_chunks().to_batches() if batches else []
+            found = [entries for batch in together for entries in builder.add(batch)]
+            apart = [describe(kind, each.context, batches_of(each, column)) for each in table]
+            assert content_of(kind, pa.concat_tables([*found, *builder.finish()])) == {
+                key: row for entries in apart for key, row in content_of(kind, entries).items()
+            }
 
         check()
 
