@@ -217,7 +217,7 @@ class IndexKind(ABC):
     def builder_of_rows(self, owners: RowOwners) -> EntryBuilder | None:  # noqa: ARG002
         """What describes one batch of rows of several file groups, as `builder` would each; None if nothing.
 
-        Only a kind whose row says `is_by_record` is asked.
+        For kinds whose row says `is_by_record`: whose a row is must be all that a batch does not tell.
         """
         return None
 

@@ -31,7 +31,8 @@ class ChangedRows:
         self._able = {
             position
             for position, kind in enumerate(kinds)
-            if kind.spec.is_by_record and kind.builder_of_rows(RowOwners((), ())) is not None
+            # Those of other packages are guarded file group by file group.
+            if kind.spec.is_built_in and kind.builder_of_rows(RowOwners((), ())) is not None
         }
         self._states: dict[int, list[tuple[SliceContext, pa.Table, pa.Table]]] = defaultdict(list)
         self._size = 0

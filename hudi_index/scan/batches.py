@@ -67,7 +67,7 @@ class ScanReport:
     bytes_total: int = 0
     """Of all files of the table's snapshot."""
     bytes_read: int = 0
-    """From files without logs as counted; files that hudi-rs merges count whole."""
+    """From files without logs as counted; files that are merged count whole."""
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     def count(self, **more: int) -> None:

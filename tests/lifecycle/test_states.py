@@ -110,5 +110,6 @@ def test_maintenance_describes_what_changed_only(tmp_path: Path, monkeypatch: py
     report = indexed.maintain()
     # As it was and as it is. The secondary index sees the row that changed, with those of other file groups.
     assert sorted(built) == ["bitmap,n", "bitmap,n"]
-    assert report.entries_added == report.entries_removed == 3
+    # In the secondary index, the bitmaps and the file groups; the last replaces.
+    assert (report.entries_added, report.entries_removed) == (3, 2)
     assert indexed.validate().exit_code == 0

@@ -29,6 +29,7 @@ BASE = "20240101000000000"
 INSTANTS = [f"202401{day:02d}000000000" for day in range(2, 8)]
 EVENT_TIME = {"hoodie.record.merge.mode": "EVENT_TIME_ORDERING", "hoodie.table.ordering.fields": "ts"}
 COMMIT_TIME = {"hoodie.record.merge.mode": "COMMIT_TIME_ORDERING"}
+COMMIT_TIME_WITH_FIELD = {**COMMIT_TIME, "hoodie.table.ordering.fields": "ts"}
 COLUMNS = schema_of(
     pa.field("id", pa.string(), nullable=False),
     pa.field("ts", pa.int64()),
@@ -122,7 +123,7 @@ def by_hudi_rs(snapshot: Snapshot, file_slice: FileSlice, columns: Sequence[str]
 @given(
     base=st.one_of(st.none(), st.lists(ROWS, max_size=12).map(distinct)),
     logs=LOGS,
-    properties=st.sampled_from([EVENT_TIME, COMMIT_TIME]),
+    properties=st.sampled_from([EVENT_TIME, COMMIT_TIME, COMMIT_TIME_WITH_FIELD]),
     columns=st.lists(st.sampled_from(COLUMNS.names), unique=True),
     version=st.sampled_from([8, 9]),
 )
@@ -174,6 +175,19 @@ def test_plain_logs_are_merged_here(tmp_path: Path, merges: list[bool]) -> None:
         *("name 0", "of equal time", "name 2", "newer", "newer")
     ]
     assert merges == [True]
+
+
+def test_a_base_file_may_lack_a_column(tmp_path: Path, merges: list[bool]) -> None:
+    table = make(tmp_path, FOUR, [], EVENT_TIME)
+    table.columns = COLUMNS.append(pa.field("more", pa.string()))
+    table.avro_log("eu", "a", INSTANTS[1], [row(2, 3, more="more")])
+    table.commit(INSTANTS[1], "deltacommit")
+    snapshot, file_slice = slice_of(table)
+    reader = snapshot.reader.rows(file_slice, ["more"])
+    found = [value for batch in reader.batches() for value in batch.column("more").to_pylist()]
+    assert found == [None, None, "more", None]
+    assert merges == [True]
+    assert read(snapshot, file_slice, ["more"]) == by_hudi_rs(snapshot, file_slice, ["more"])
 
 
 def test_rows_of_a_large_base_file_are_not_held(
@@ -237,6 +251,10 @@ def wider_column(folder: Path) -> Fabricated:
     return table
 
 
+def no_ordering_field(folder: Path) -> Fabricated:
+    return make(folder, FOUR, [[NEWER]], {"hoodie.record.merge.mode": "EVENT_TIME_ORDERING"})
+
+
 def deleted_by_mark(folder: Path) -> Fabricated:
     columns = COLUMNS.append(pa.field("_hoodie_is_deleted", pa.bool_()))
     base = [{**each, "_hoodie_is_deleted": False} for each in FOUR]
@@ -276,7 +294,7 @@ def commands(folder: Path) -> Fabricated:
 OTHERS = (
     *(duplicated_key, no_ordering_value, no_ordering_value_before, ordering_by_text, parquet_block),
     *(another_schema, wider_column, deleted_by_mark, deleted_by_operation, deleted_by_a_field),
-    *(keys_computed, commands),
+    *(keys_computed, commands, no_ordering_field),
 )
 
 
