@@ -100,7 +100,8 @@ def measured(spark: SparkSession, side: Side, rows: DataFrame, path: Path) -> tu
     if report is None:
         return Took(elapsed, used), None
     beside = sum(spent for phase, spent in report.seconds.items() if phase != "write")
-    return Took(elapsed, used, beside + _tagging_seconds(spark, before)), report
+    tagging = _keys_seconds(spark, before) + report.counts.tag_seconds / CORES
+    return Took(elapsed, used, beside + tagging), report
 
 
 def _last_job(spark: SparkSession) -> int:
@@ -109,11 +110,8 @@ def _last_job(spark: SparkSession) -> int:
     return max((jobs.apply(place).jobId() for place in range(jobs.size())), default=-1)
 
 
-def _tagging_seconds(spark: SparkSession, after: int) -> float:
-    """How long the stages ran that make keys and look them up: the first two of a write.
-
-    The second ends in Hudi's making of Avro records, which it counts and keeps: more than is ours.
-    """
+def _keys_seconds(spark: SparkSession, after: int) -> float:
+    """How long the stage ran that makes record keys and shuffles by them: the first one of a write."""
     context: Any = spark.sparkContext
     store = context._jsc.sc().statusStore()
     jobs, stages = store.jobsList(None), []
@@ -121,11 +119,9 @@ def _tagging_seconds(spark: SparkSession, after: int) -> float:
         if job.jobId() > after:
             numbers = job.stageIds()
             stages += [store.lastStageAttempt(numbers.apply(place)) for place in range(numbers.size())]
-    ran = sorted(
-        (each for each in stages if each.completionTime().isDefined()), key=lambda each: each.stageId()
-    )
-    times = [(each.submissionTime().get(), each.completionTime().get()) for each in ran[:2]]
-    return sum(float(ended.getTime() - began.getTime()) / 1000 for began, ended in times)
+    ran = (each for each in stages if each.completionTime().isDefined())
+    first = min(ran, key=lambda each: each.stageId())
+    return float(first.completionTime().get().getTime() - first.submissionTime().get().getTime()) / 1000
 
 
 def median(times: Sequence[float]) -> float:

@@ -31,6 +31,7 @@ _FIRST_DAY = -141_427
 """1582-10-15: from here on both calendars have the same dates."""
 _FIRST_SECOND = -2_208_988_800
 """1900-01-01: from here on, the same timestamps in every zone."""
+_INT96, _TIMES = "INT96", ("DATE", "TIMESTAMP")
 _UNITS = {"milliseconds": 1_000, "microseconds": 1_000_000, "nanoseconds": 1_000_000_000}
 
 
@@ -41,22 +42,24 @@ def columns_for_spark(footer: Any, columns: Iterable[str] | None = None) -> froz
         footer: pyarrow's FileMetaData.
         columns: Columns by name or path; a nested one stands for its whole top-level column. All if None.
     """
-    stated = footer.metadata or {}
+    wanted = None if columns is None else {name.partition(".")[0] for name in columns} | set(columns)
+    times: dict[int, str] = {}
+    for position, leaf in enumerate(map(footer.schema.column, range(footer.num_columns))):
+        top = leaf.path.partition(".")[0]
+        is_wanted = wanted is None or top in wanted or leaf.path in wanted
+        if is_wanted and (leaf.physical_type == _INT96 or leaf.logical_type.type in _TIMES):
+            times[position] = top
+    # Asked only now: among the keys is Hudi's Bloom filter, of some hundred kilobytes.
+    stated = (footer.metadata or {}) if times else {}
     if _VERSION not in stated:
         return frozenset()
     version = _numbers_of(stated[_VERSION])
-    times = version < (3, 0) or _LEGACY_TIMES in stated
-    int96 = version < (3, 1) or _LEGACY_INT96 in stated
-    if not (times or int96):
-        return frozenset()
-    wanted = None if columns is None else {name.partition(".")[0] for name in columns} | set(columns)
+    is_old = version < (3, 0) or _LEGACY_TIMES in stated
+    is_old_int96 = version < (3, 1) or _LEGACY_INT96 in stated
     found = set()
-    for position in range(footer.num_columns):
-        leaf = footer.schema.column(position)
-        top = leaf.path.partition(".")[0]
-        if wanted is not None and top not in wanted and leaf.path not in wanted:
-            continue
-        if int96 if leaf.physical_type == "INT96" else times and _may_be_old(footer, position):
+    for position, top in times.items():
+        is_int96 = footer.schema.column(position).physical_type == _INT96
+        if is_old_int96 if is_int96 else is_old and _may_be_old(footer, position):
             found.add(top)
     return frozenset(found)
 
@@ -64,7 +67,7 @@ def columns_for_spark(footer: Any, columns: Iterable[str] | None = None) -> froz
 def int96_columns(footer: Any) -> frozenset[str]:
     """The top-level columns that hold INT96 timestamps, of which hudi-rs reads only those of 1677 to 2262."""
     leaves = (footer.schema.column(position) for position in range(footer.num_columns))
-    return frozenset(leaf.path.partition(".")[0] for leaf in leaves if leaf.physical_type == "INT96")
+    return frozenset(leaf.path.partition(".")[0] for leaf in leaves if leaf.physical_type == _INT96)
 
 
 def is_as_stored(stored: pa.DataType, wanted: pa.DataType, *, is_int96: bool) -> bool:

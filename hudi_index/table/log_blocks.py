@@ -85,18 +85,19 @@ def _records(content: bytes, offset: int, stop: int) -> tuple[npt.NDArray[np.int
     if version != _CONTENT_VERSION or count < 0:
         raise OtherBlockError(f"content of version {version}")
     offset += 8
-    starts, ends = [], []
+    begins = []
     size_at = struct.Struct(">i").unpack_from
     for _ in range(count):
         (size,) = size_at(content, offset)
-        starts.append(offset + 4)
+        if size < 0:
+            raise OtherBlockError("a record of no length")
+        begins.append(offset)
         offset += 4 + size
-        ends.append(offset)
-        if size < 0 or offset > stop:
-            raise OtherBlockError("records that end beyond their block")
     if offset != stop:
-        raise OtherBlockError("something behind its records")
-    return np.array(starts, np.int64), np.array(ends, np.int64)
+        raise OtherBlockError("records that do not end with their block")
+    begins.append(stop)
+    bounds = np.array(begins, np.int64)
+    return bounds[:-1] + 4, bounds[1:]
 
 
 def _map(content: bytes, offset: int) -> tuple[dict[int, bytes], int]:

@@ -43,6 +43,8 @@ class TagCounts:
     """Record keys that were read from file slices which the index does not describe yet."""
     look_up_seconds: float = 0.0
     """Summed over tasks."""
+    tag_seconds: float = 0.0
+    """From a task's first row to its last one that is located, look-ups among it; summed over tasks."""
 
     def add(self, other: TagCounts) -> None:
         """Count what another task did as well."""
@@ -88,7 +90,8 @@ class WriteReport:
         """All of it, for JSON, the counts among the rest."""
         found = asdict(self)
         counts = found.pop("counts")
-        counts["look_up_seconds"] = round(counts["look_up_seconds"], 3)
+        for name in ("look_up_seconds", "tag_seconds"):
+            counts[name] = round(counts[name], 3)
         return {**found, **counts}
 
     def to_json(self) -> str:
@@ -106,7 +109,8 @@ class WriteReport:
             "deletes of what is not there",
             "file groups": self.file_groups,
             "keys looked up": f"{counts.keys_looked_up}, {counts.row_groups_read} row groups decoded, "
-            f"{counts.cache_hits} columns of some cached, {counts.look_up_seconds:.3f} s",
+            f"{counts.cache_hits} columns of some cached, {counts.look_up_seconds:.3f} s of "
+            f"{counts.tag_seconds:.3f} s of tagging",
             "index commit": self.index_commit or "none",
             "seconds": ", ".join(f"{name} {spent}" for name, spent in self.seconds.items()),
         }

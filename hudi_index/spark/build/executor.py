@@ -132,8 +132,17 @@ class SparkExecutor:
 
 
 def bytes_of(items: Iterable[WorkItem]) -> int:
-    """The size of the files that describing some file groups reads."""
-    return sum(each.size for item in items for each in (item.before, item.after) if each)
+    """The size of the files that describing some file groups reads; what both states have counts once."""
+    return sum(map(_bytes_of_item, items))
+
+
+def _bytes_of_item(item: WorkItem) -> int:
+    sizes: dict[str | None, int] = {}
+    for each in (item.before, item.after):
+        if each:
+            sizes[each.base_file] = each.base_size
+            sizes.update(zip(each.log_files, each.log_sizes, strict=True))
+    return sum(sizes.values())
 
 
 def tasks_for(spark: SparkSession, items: Sequence[WorkItem]) -> int:

@@ -7,6 +7,7 @@ of one key meet in one task.
 from __future__ import annotations
 
 import pickle
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -113,11 +114,13 @@ def by_bucket(rows: DataFrame, tasks: int) -> DataFrame:
 
 def _tag(tagger: Tagger, counts: Accumulator[dict[int, TagCounts]]) -> Batches:
     def tag(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        started = time.perf_counter()
         tagger.refuse_if_moved()
         found = [batch for batch in batches if batch.num_rows]
         if not found:
             return
         tables, counted = tagger.tag(pa.Table.from_batches(found))
+        counted.tag_seconds = time.perf_counter() - started
         context = TaskContext.get()
         assert context is not None
         counts.add({context.partitionId(): counted})
