@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.parity.tables import COW, MOR
-from tests.writer.twins import History, Twins
+from tests.writer.twins import ALL_KINDS, AND_AN_EXPRESSION, History, Twins
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,7 +18,8 @@ pytestmark = pytest.mark.spark
 
 
 def _run(spark: SparkSession, folder: Path, table_type: str, version: int, seed: int, steps: int) -> None:
-    history, twins = History(seed), Twins(spark, folder, table_type, version)
+    statements = AND_AN_EXPRESSION if seed // 2 % 2 else ALL_KINDS
+    history, twins = History(seed), Twins(spark, folder, table_type, version, statements=statements)
     twins.begin(history.begin())
     for _ in range(steps):
         history.step(twins)

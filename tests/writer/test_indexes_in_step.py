@@ -11,7 +11,7 @@ from hudi_index.spark.write.writer import IndexedWriter, Settings
 from hudi_index.validation import Request
 from tests.parity.tables import COW, MOR
 from tests.support.counting import counted
-from tests.writer.twins import ALL_KINDS, History, Twins
+from tests.writer.twins import AND_AN_EXPRESSION, History, Twins
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from hudi_index.metadata_table import View
 
 pytestmark = pytest.mark.spark
-
-KINDS = (*ALL_KINDS, "CREATE FUNCTION INDEX shout ON t USING bitmap (upper(name))")
 
 
 def _view(twins: Twins) -> View:
@@ -38,7 +36,7 @@ def _check_content(twins: Twins) -> None:
 def test_all_kinds_move_in_one_commit_and_the_table_is_not_listed(
     spark: SparkSession, tmp_path: Path, table_type: str
 ) -> None:
-    history, twins = History(seed=7), Twins(spark, tmp_path, table_type, statements=KINDS)
+    history, twins = History(seed=7), Twins(spark, tmp_path, table_type, statements=AND_AN_EXPRESSION)
     twins.begin(history.begin())
     options = twins._given["options"]
     writer = IndexedWriter(spark, twins.indexed.storage, str(twins.ours.path), Settings(options))
@@ -55,7 +53,7 @@ def test_all_kinds_move_in_one_commit_and_the_table_is_not_listed(
         assert view.commits[-1].instant.file_name == report.index_commit
         assert view.state.data_snapshot["instant"] == report.instant == twins.ours.completed()[-1]
         assert set(report.indexes) == {each.name for each in twins.indexed.indexes()}
-        assert len(report.indexes) == len(KINDS)
+        assert len(report.indexes) == len(AND_AN_EXPRESSION)
         _check_content(twins)
 
 

@@ -21,7 +21,18 @@ if TYPE_CHECKING:
 
     from hudi_index.spark import WriteReport
 
-__all__ = ["ALL_KINDS", "HUDIS_INDEX", "RECORDS", "SMALL", "History", "Row", "Twins", "hold_back", "row"]
+__all__ = [
+    "ALL_KINDS",
+    "AND_AN_EXPRESSION",
+    "HUDIS_INDEX",
+    "RECORDS",
+    "SMALL",
+    "History",
+    "Row",
+    "Twins",
+    "hold_back",
+    "row",
+]
 
 Row = Mapping[str, Any]
 
@@ -46,6 +57,8 @@ ALL_KINDS = (
     "CREATE INDEX grams ON t USING ngram (name)",
     "CREATE INDEX tagged ON t USING array (tags)",
 )
+AND_AN_EXPRESSION = (*ALL_KINDS, "CREATE FUNCTION INDEX shout ON t USING bitmap (upper(name))")
+"""With one of these Spark computes columns of all rows that are described."""
 
 
 def row(key: str, ts: int | None, region: str | None, v: str, *, deletes: bool = False) -> dict[str, Any]:
