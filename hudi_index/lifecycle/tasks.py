@@ -23,7 +23,7 @@ from hudi_index.lifecycle.states import States, describe
 from hudi_index.lifecycle.together import ChangedRows
 from hudi_index.metadata_table.reader import merge_slice
 from hudi_index.side_by_side import side_by_side
-from hudi_index.table import HeldFiles
+from hudi_index.table import HeldFiles, HeldLogs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -46,6 +46,8 @@ __all__ = [
     "rows_before",
 ]
 
+
+_LOG_BYTES_TOGETHER, _ITEMS_TOGETHER = 8 * 1024 * 1024, 32
 
 NoteFault: TypeAlias = "Callable[[HudiIndexError], object]"
 """Takes in why a file group could not be described."""
@@ -207,12 +209,13 @@ def item_changes(
     before: Known,
     after: Known,
     changed: ChangedRows | None = None,
+    logs: HeldLogs | None = None,
 ) -> Iterator[Described | TwoStates]:
     """The changes that one file group needs, its rows read here, as far as footers don't tell."""
     plan = ItemPlan.of(description, item)
     old, new = before.of_rows(plan.kinds_before), after.of_rows(plan.kinds_after)
     is_counted = after.row_count is None
-    held = HeldFiles(item.after.log_paths if item.before and item.after else ())
+    held = HeldFiles(logs or HeldLogs())
     return changes_of(
         description,
         item,
@@ -242,16 +245,39 @@ def all_changes(
 
     def described() -> Iterator[Described | TwoStates]:
         look = partial(look_at_item, description)
-        for item, looked in look_ahead(look, items, is_local=description.reader.storage.is_local):
-            try:
-                yield from item_changes(description, item, notes, *looked(), changed)
-            except HudiIndexError as error:
-                note_fault(error)
-            if changed.is_full:
-                yield from together()
+        for some in _some_of(items):
+            logs = HeldLogs(tuple(path for item in some for path in _logs_of(item)))
+            for item, looked in look_ahead(look, some, is_local=description.reader.storage.is_local):
+                try:
+                    yield from item_changes(description, item, notes, *looked(), changed, logs)
+                except HudiIndexError as error:
+                    note_fault(error)
+                if changed.is_full:
+                    yield from together()
         yield from together()
 
     return as_changes(description, described(), notes)
+
+
+def _some_of(items: Iterable[WorkItem]) -> Iterator[list[WorkItem]]:
+    """File groups whose logs are decoded together."""
+    some: list[WorkItem] = []
+    size = 0
+    for item in items:
+        added = sum(_logs_of(item).values())
+        if size + added > _LOG_BYTES_TOGETHER or len(some) == _ITEMS_TOGETHER:
+            yield some
+            some, size = [], 0
+        some.append(item)
+        size += added
+    yield some
+
+
+def _logs_of(item: WorkItem) -> dict[str, int]:
+    """The logs that both states of a file group are made of, if it has two, with their sizes."""
+    if not item.before or not item.after or sum(item.after.log_sizes) > _LOG_BYTES_TOGETHER:
+        return {}
+    return dict(zip(item.after.log_paths, item.after.log_sizes, strict=True))
 
 
 @dataclass

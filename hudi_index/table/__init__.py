@@ -8,7 +8,7 @@ travels to executors can be pickled.
 from hudi_index.table.config import KeyGenerator, MergeMode, TableConfig, TableType
 from hudi_index.table.footer import ColumnStatistics
 from hudi_index.table.partitions import UnreadablePartitionValueError
-from hudi_index.table.plain_merge import HeldFiles
+from hudi_index.table.plain_merge import HeldFiles, HeldLogs
 from hudi_index.table.readers import ReaderChoice, SliceReader, slice_reader_of
 from hudi_index.table.record_keys import RECORD_KEY, record_key_field
 from hudi_index.table.rows import ROW_POSITION, SliceRows, TableReader
@@ -25,6 +25,7 @@ __all__ = [
     "FileGroupId",
     "FileSlice",
     "HeldFiles",
+    "HeldLogs",
     "Instant",
     "KeyGenerator",
     "MergeMode",

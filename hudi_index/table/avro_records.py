@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AvroField", "UndecodableError", "decode_columns", "fields_of"]
 
-_LONGEST_NUMBER = 10
+_LONGEST_NUMBER, _NULLABLE = 10, 2
 _MORE, _SEVEN_BITS = 0x80, 0x7F
 _SIZES = {"boolean": 1, "float": 4, "double": 8}
 _TYPES: dict[tuple[str, str | None], pa.DataType] = {
@@ -70,13 +70,15 @@ def fields_of(schema: bytes) -> list[AvroField]:
 
 
 def _field_of(name: str, said: Any) -> AvroField:
-    branches = said if isinstance(said, list) else [said]
-    nulls = [place for place, branch in enumerate(branches) if branch == "null"]
-    others = [branch for branch in branches if branch != "null"]
-    only = others[0] if len(others) == 1 and len(nulls) <= 1 else None
-    described = only if isinstance(only, dict) else {"type": only}
+    null_branch = None
+    if isinstance(said, list):
+        # A value of a union begins with its branch, also where there is one only.
+        if len(said) != _NULLABLE or said.count("null") != 1:
+            return AvroField(name, None, None, None)
+        null_branch = said.index("null")
+        said = said[1 - null_branch]
+    described = said if isinstance(said, dict) else {"type": said}
     primitive, logical = described.get("type"), described.get("logicalType")
-    null_branch = nulls[0] if nulls else None
     size = described.get("size")
     if primitive == "fixed" and isinstance(size, int):
         return AvroField(name, primitive, None, null_branch, size)
@@ -196,15 +198,15 @@ class _Reader:
         return numbers, after
 
     def _texts(self, begins: Numbers, lengths: Numbers, data_type: pa.DataType) -> pa.Array[Any]:
-        offsets = np.zeros(len(begins) + 1, np.int64)
-        np.cumsum(lengths, out=offsets[1:])
-        total = int(offsets[-1])
-        if total > np.iinfo(np.int32).max:
-            raise UndecodableError("texts of more than two gigabytes")
-        places = np.repeat(begins - offsets[:-1], lengths) + np.arange(total)
-        held: list[Any] = [offsets.astype(np.int32), self._data[places]]
-        buffers = [None, *map(pa.py_buffer, held)]
-        found: pa.Array[Any] = pa.Array.from_buffers(data_type, len(begins), buffers)
+        if not begins.size:
+            return pa.array([], data_type)
+        # Texts and, between them, what else the records hold: the former are taken out.
+        bounds = np.column_stack([begins, begins + lengths]).ravel()
+        if np.any(np.diff(bounds) < 0) or self._size > np.iinfo(np.int32).max:
+            raise UndecodableError("records that overlap, or of more than two gigabytes")
+        held: list[Any] = [bounds.astype(np.int32), self._data]
+        between: Any = pa.Array.from_buffers(data_type, len(bounds) - 1, [None, *map(pa.py_buffer, held)])
+        found: pa.Array[Any] = between.take(pa.array(np.arange(0, len(bounds), 2)))
         try:
             found.validate(full=True)
         except pa.ArrowInvalid as error:

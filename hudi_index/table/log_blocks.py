@@ -12,20 +12,26 @@ are not for this module: whoever finds some asks hudi-rs.
 
 from __future__ import annotations
 
+import json
 import struct
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import numpy.typing as npt
 
-__all__ = ["OtherBlockError", "PlainRecords", "plain_records"]
+__all__ = ["OtherBlockError", "PlainRecords", "fields_of_all", "fields_of_log", "plain_records"]
 
 _MAGIC = b"#HUDI#"
 _FORMAT_VERSION, _AVRO_DATA, _CONTENT_VERSION = 1, 3, 3
-_INSTANT_TIME, _SCHEMA = 0, 2
+_DATA = frozenset({_AVRO_DATA, 4, 5})
+"""Blocks of records: as Avro, in an HFile, as Parquet."""
+_INSTANT_TIME, _SCHEMA, _IS_PARTIAL = 0, 2, 7
 _KNOWN_HEADERS = frozenset({_INSTANT_TIME, _SCHEMA, 5, 6, 8})
 """Beside these: positions of records in their base file and of which base file, and the block's number."""
 
@@ -59,6 +65,40 @@ def plain_records(content: bytes, instant: str) -> list[PlainRecords]:
     except (struct.error, KeyError) as error:
         raise OtherBlockError(f"damaged at byte {offset}") from error
     return found
+
+
+def fields_of_log(content: bytes) -> frozenset[str] | None:
+    """The fields that all records of a log file have, whatever else it holds; None if that can't be told.
+
+    Partial updates leave out what they don't change, and count for nothing.
+    """
+    schemas: set[bytes] = set()
+    begin = 0
+    try:
+        while begin < len(content):
+            length, _, kind = struct.unpack_from(">qii", content, begin + len(_MAGIC))
+            headers, _ = _map(content, begin + len(_MAGIC) + 16)
+            if kind in _DATA and headers.get(_IS_PARTIAL) != b"true":
+                schemas.add(headers[_SCHEMA])
+            if length <= 0 or not content.startswith(_MAGIC, begin):
+                return None
+            begin += len(_MAGIC) + 8 + length
+    except (struct.error, KeyError, OtherBlockError):
+        return None
+    return fields_of_all(schemas)
+
+
+def fields_of_all(schemas: Collection[bytes]) -> frozenset[str] | None:
+    """The names of the fields that are in all of some schemas; None if none are there or can't be told."""
+    try:
+        return frozenset.intersection(*map(_field_names, schemas)) if schemas else None
+    except (ValueError, LookupError, TypeError):
+        return None
+
+
+@lru_cache(maxsize=64)
+def _field_names(schema: bytes) -> frozenset[str]:
+    return frozenset(str(field["name"]) for field in json.loads(schema)["fields"])
 
 
 def _block(content: bytes, begin: int, instant: bytes) -> tuple[PlainRecords, int]:

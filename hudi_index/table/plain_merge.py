@@ -12,9 +12,10 @@ types, another schema), or in the table (version 6, a merger of its own), is not
 
 from __future__ import annotations
 
+from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +23,13 @@ import pyarrow.compute as pc
 
 from hudi_index.table.avro_records import UndecodableError, decode_columns, fields_of
 from hudi_index.table.config import MergeMode
-from hudi_index.table.log_blocks import OtherBlockError, PlainRecords, plain_records
+from hudi_index.table.log_blocks import (
+    OtherBlockError,
+    PlainRecords,
+    fields_of_all,
+    fields_of_log,
+    plain_records,
+)
 from hudi_index.table.record_keys import RECORD_KEY
 from hudi_index.table.slices import parse_log_file
 
@@ -37,7 +44,7 @@ if TYPE_CHECKING:
 
     Batches = Iterable[pa.RecordBatch]
 
-__all__ = ["HeldFiles", "merge_plainly"]
+__all__ = ["HeldFiles", "HeldLogs", "merge_plainly"]
 
 _FIRST_VERSION = 8
 """From here on a log file is of one commit, and part of a slice only if that commit was completed."""
@@ -45,18 +52,37 @@ _MOST_LOG_BYTES = 64 * 1024 * 1024
 _MOST_BASE_BYTES = 64 * 1024 * 1024
 """So many of a base file's rows are held; of more, only what finds the records."""
 _ROWS_AT_ONCE = 65_536
-_IS_DELETED, _OPERATION = "_hoodie_is_deleted", "_hoodie_operation"
+_IS_DELETED, _OPERATION = _MARKS = ("_hoodie_is_deleted", "_hoodie_operation")
 _NO_DELETES = ["I", "U"]
 _DELETE_FIELD = "hoodie.payload.delete.field"
 
 
+class _LogRecords(NamedTuple):
+    """The records of one log file."""
+
+    schema: bytes
+    """Its writer's."""
+    columns: pa.Table
+    """What is wanted of them, and what marks deletes."""
+
+
 @dataclass
-class HeldFiles:
-    """What was read of files that two states of a file group share, by path and columns."""
+class HeldLogs:
+    """Records of log files of some file groups: what is decoded together costs little more than one."""
 
     ahead: tuple[str, ...] = ()
-    """Logs of which the records are wanted next: what is decoded together costs little more than one."""
-    logs: dict[tuple[str, tuple[str, ...]], pa.Table] = field(default_factory=dict)
+    """Logs of which the records are wanted next."""
+    records: dict[tuple[str, tuple[str, ...]], _LogRecords | None] = field(default_factory=dict)
+    """By path and columns; None of logs that are not for this module."""
+    fields: dict[str, frozenset[str] | None] = field(default_factory=dict)
+    """Which fields all records of a log have, by its path; None if that can't be told."""
+
+
+@dataclass
+class HeldFiles:
+    """What was read of files that two states of a file group share."""
+
+    logs: HeldLogs = field(default_factory=HeldLogs)
     bases: dict[tuple[str, tuple[str, ...]], _Base] = field(default_factory=dict)
     is_other: bool = False
     """Whether something was found that is not for this module."""
@@ -95,6 +121,8 @@ class _Base:
     ordering: pa.ChunkedArray[Any] | None
     rows: list[pa.RecordBatch] | None
     """None if they are too large to be held: they are read again."""
+    is_distinct: bool
+    """Whether no record key stands twice. Of those that do, hudi-rs puts the rows together."""
 
     @classmethod
     def of(cls, merge: _Merge, batches: Batches) -> _Base:
@@ -111,10 +139,12 @@ class _Base:
             rows.append(batch)
             if size > _MOST_BASE_BYTES:
                 rows.clear()
+        all_keys = pa.chunked_array(keys, pa.string())
         return cls(
-            pa.chunked_array(keys, pa.string()),
+            all_keys,
             _chunked(ordering, merge.type_of(merge.ordering)) if merge.ordering else None,
             rows if size <= _MOST_BASE_BYTES else None,
+            len(all_keys.unique()) == len(all_keys),
         )
 
 
@@ -144,7 +174,7 @@ def merge_plainly(
         return None
     try:
         merge = _merge_of(shape, file_slice, columns)
-        records = _latest(merge, _read_logs(storage, merge, file_slice.log_paths, held))
+        records = _latest(merge, _read_logs(storage, merge, file_slice.log_paths, held.logs))
     except (OtherBlockError, UndecodableError, _OtherMergeError):
         held.is_other = True
         return None
@@ -188,21 +218,45 @@ def _merge_of(shape: TableShape, file_slice: FileSlice, columns: Sequence[str]) 
     return merge
 
 
-def _read_logs(storage: Storage, merge: _Merge, paths: Sequence[str], held: HeldFiles) -> pa.Table:
+def _read_logs(storage: Storage, merge: _Merge, paths: Sequence[str], held: HeldLogs) -> pa.Table:
     """The records of some logs in the order of the commits."""
     names = merge.names
-    missing = [path for path in dict.fromkeys([*paths, *held.ahead]) if (path, names) not in held.logs]
+    missing = [path for path in dict.fromkeys([*paths, *held.ahead]) if (path, names) not in held.records]
     if missing:
-        blocks = [
-            _plain_records(path, content)
-            for path, content in zip(missing, storage.read_many(missing), strict=True)
-        ]
-        records, begin = _decoded(merge, list(chain.from_iterable(blocks))), 0
-        for path, of_log in zip(missing, blocks, strict=True):
-            count = sum(len(block.starts) for block in of_log)
-            held.logs[path, names] = records.slice(begin, count)
-            begin += count
-    return pa.concat_tables([held.logs[path, names] for path in paths])
+        _hold_logs(storage, merge, missing, held)
+    found = [held.records[path, names] for path in paths]
+    known = [each for each in found if each]
+    if len(known) < len(found) or len({each.schema for each in known}) != 1:
+        raise OtherBlockError(f"{len(found) - len(known)} of {len(found)} logs, or several schemas")
+    records = pa.concat_tables([each.columns for each in known])
+    for name in _MARKS:
+        if name in records.column_names:
+            _refuse_deletes(records.column(name), name)
+    if any(records.column(name).null_count for name in (RECORD_KEY, merge.ordering) if name):
+        raise _OtherMergeError
+    return records.select(names)
+
+
+def _hold_logs(storage: Storage, merge: _Merge, paths: Sequence[str], held: HeldLogs) -> None:
+    by_schema: dict[bytes, list[tuple[str, list[PlainRecords]]]] = defaultdict(list)
+    for path, content in zip(paths, storage.read_many(paths), strict=True):
+        held.records[path, merge.names] = None
+        try:
+            blocks = _plain_records(path, content)
+        except OtherBlockError:
+            held.fields[path] = fields_of_log(content or b"")
+            continue
+        schemas = {block.schema for block in blocks}
+        held.fields[path] = fields_of_all(schemas)
+        if len(schemas) == 1:
+            by_schema[schemas.pop()].append((path, blocks))
+    for schema, logs in by_schema.items():
+        with suppress(UndecodableError, _OtherMergeError):
+            records, begin = _decoded(merge, schema, [block for _, blocks in logs for block in blocks]), 0
+            for path, blocks in logs:
+                count = sum(len(block.starts) for block in blocks)
+                held.records[path, merge.names] = _LogRecords(schema, records.slice(begin, count))
+                begin += count
 
 
 def _plain_records(path: str, content: bytes | None) -> list[PlainRecords]:
@@ -212,28 +266,20 @@ def _plain_records(path: str, content: bytes | None) -> list[PlainRecords]:
     return plain_records(content, parsed.instant)
 
 
-def _decoded(merge: _Merge, blocks: Sequence[PlainRecords]) -> pa.Table:
-    schemas = {block.schema for block in blocks}
-    if len(schemas) != 1:
-        raise OtherBlockError(f"{len(schemas)} schemas")
-    fields = fields_of(schemas.pop())
+def _decoded(merge: _Merge, schema: bytes, blocks: Sequence[PlainRecords]) -> pa.Table:
+    fields = fields_of(schema)
     types = {each.name: each.data_type for each in fields}
     if any(types.get(name) != merge.type_of(name) for name in merge.names):
         raise _OtherMergeError
-    marks = [name for name in (_IS_DELETED, _OPERATION) if name in types]
+    wanted = [*merge.names, *(name for name in _MARKS if name in types and name not in merge.names)]
     shifts = np.cumsum([0, *(len(block.data) for block in blocks)])
     data = np.frombuffer(b"".join(block.data for block in blocks), np.uint8)
     starts = np.concatenate([block.starts + shift for block, shift in zip(blocks, shifts, strict=False)])
     ends = np.concatenate([block.ends + shift for block, shift in zip(blocks, shifts, strict=False)])
-    columns = decode_columns(data, starts, ends, fields, [*merge.names, *marks])
-    for name in marks:
-        _refuse_deletes(columns.pop(name), name)
-    if any(columns[name].null_count for name in (RECORD_KEY, merge.ordering) if name):
-        raise _OtherMergeError
-    return pa.table({name: columns[name] for name in merge.names})
+    return pa.table(decode_columns(data, starts, ends, fields, wanted))
 
 
-def _refuse_deletes(marks: pa.Array[Any], name: str) -> None:
+def _refuse_deletes(marks: pa.ChunkedArray[Any], name: str) -> None:
     if name == _IS_DELETED:
         is_other: Any = marks if pa.types.is_boolean(marks.type) else pa.array([True])
     else:
@@ -268,6 +314,8 @@ def _places(
     merge: _Merge, base: _Base, records: pa.Table
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """For each row of the base file the record that stands in its place or -1; and the others, by key."""
+    if not base.is_distinct:
+        raise _OtherMergeError
     keys = records.column(RECORD_KEY)
     found: Any = pc.index_in(base.keys, value_set=keys)
     replaced_by: npt.NDArray[np.int64] = found.fill_null(-1).to_numpy().astype(np.int64)
@@ -275,9 +323,6 @@ def _places(
     known = replaced_by[rows]
     is_other = np.ones(len(records), np.bool_)
     is_other[known] = False
-    if len(known) + np.count_nonzero(is_other) != len(records):
-        # A record key stands twice in the base file.
-        raise _OtherMergeError
     if merge.ordering and base.ordering is not None and rows.size:
         before = base.ordering.take(_as_places(rows))
         if before.null_count:

@@ -26,10 +26,11 @@ from hudi_index.table.calendar import columns_for_spark, has_times, int96_column
 from hudi_index.table.damage import naming_table_file
 from hudi_index.table.footer import FOOTER, Footer, footer_statistics, row_count_of
 from hudi_index.table.opening import READ_OPTIONS, open_reader
-from hudi_index.table.plain_merge import HeldFiles, merge_plainly
+from hudi_index.table.plain_merge import HeldFiles, HeldLogs, merge_plainly
 from hudi_index.table.readers import ReaderChoice, SliceReader, slice_reader_of
 from hudi_index.table.record_keys import RECORD_KEY, record_keys_of
 from hudi_index.table.refusals import failure_of, is_of_hudi_rs, refusal_of, refuse_columns
+from hudi_index.table.row_order import BATCH_ROWS, in_base_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,8 +46,6 @@ __all__ = ["ROW_POSITION", "SliceRows", "TableReader"]
 
 ROW_POSITION = "_row_position"
 """Column of a row's position in its slice."""
-
-_BATCH_ROWS = 65_536
 
 
 @dataclass(frozen=True)
@@ -121,7 +120,7 @@ class TableReader:
         self._refuse_changed_logs(file_slice)
         self._refuse_other_calendar(file_slice, projection)
         asked = HudiReadOptions(projection=list(projection), hudi_options=READ_OPTIONS).with_batch_size(
-            _BATCH_ROWS
+            BATCH_ROWS
         )
         try:
             reader = self._open_reader(file_slice.as_of or self.instant)
@@ -163,6 +162,8 @@ class TableReader:
         int96 = int96_columns(file.metadata)
         for name in projection:
             ordinals = stored.get_all_field_indices(name)
+            if not ordinals and name.lower() in map(str.lower, stored.names):
+                refuse_columns(self.storage, file_slice, {name}, "spelled in another case in its base file")
             is_plain = "." not in name and len(ordinals) == 1
             if not is_plain or not is_as_stored(
                 stored.field(ordinals[0]).type, known.field(name).type, is_int96=name in int96
@@ -171,7 +172,7 @@ class TableReader:
                 return
         refuse_columns(self.storage, file_slice, columns_for_spark(file.metadata, projection))
         with naming_table_file(self.storage, path):
-            yield from file.iter_batches(_BATCH_ROWS, columns=list(projection), use_threads=False)
+            yield from file.iter_batches(BATCH_ROWS, columns=list(projection), use_threads=False)
 
     def _refuse_other_calendar(self, file_slice: FileSlice, projection: Sequence[str]) -> None:
         # Which of two records stands is decided by the ordering fields.
@@ -282,7 +283,11 @@ class SliceRows:
             rows: Batches with the columns, and those of the record key.
             extra: Columns of `rows` that come after the others, as they are.
         """
-        ordered = self._order(rows, self._read_base_keys()) if self.file_slice.log_files else rows
+        ordered = (
+            in_base_order(rows, self._read_base_keys(), self.table.shape.config)
+            if self.file_slice.log_files
+            else rows
+        )
         return self._add_positions(ordered, {}, extra)
 
     def _add_positions(
@@ -314,33 +319,16 @@ class SliceRows:
         if not self.file_slice.log_files and base_path is not None:
             yield from self.table._stream_base(self.file_slice, base_path, projection, self.footer)
             return
+        held = self.held or HeldFiles()
         merged = merge_plainly(
-            self.table.storage, self.table.shape, self.file_slice, projection, self._read_base, self.held
+            self.table.storage, self.table.shape, self.file_slice, projection, self._read_base, held
         )
         if merged is not None:
             yield from merged
             return
+        self._refuse_left_out(projection, held.logs)
         batches = self.table._stream(self.file_slice, projection)
-        yield from self._order(batches, self._base_keys())
-
-    def _order(
-        self, batches: Iterable[pa.RecordBatch], base_keys: pa.ChunkedArray[Any]
-    ) -> Iterator[pa.RecordBatch]:
-        # hudi-rs gives updated rows after the unchanged ones of the same stretch of the base file, and rows
-        # that only logs hold at the end in the order of a hash map, which is another one in each process.
-        tail: list[pa.RecordBatch] = []
-        base = _BaseKeys(base_keys)
-        for batch in _coalesce(batches):
-            ordinals = base.positions_of(record_keys_of(batch, self.table.shape.config))
-            if ordinals.null_count:
-                tail.append(batch.filter(ordinals.is_null()))
-            # Stable, and nulls come last.
-            order = pc.sort_indices(ordinals)
-            yield batch.take(order.slice(0, len(order) - ordinals.null_count))
-        if tail:
-            rest = pa.Table.from_batches(tail)
-            order = pc.sort_indices(record_keys_of(rest, self.table.shape.config))
-            yield from rest.take(order).to_batches(max_chunksize=_BATCH_ROWS)
+        yield from in_base_order(batches, self._base_keys(), self.table.shape.config)
 
     def _base_keys(self) -> pa.ChunkedArray[Any]:
         config = self.table.shape.config
@@ -351,8 +339,32 @@ class SliceRows:
     def _read_base(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         base = self.file_slice.without_logs()
         if base is None or base.base_path is None:
-            return iter(())
-        return self.table._stream_base(base, base.base_path, columns, self.footer)
+            return
+        try:
+            yield from self.table._stream_base(base, base.base_path, columns, self.footer)
+        except SliceRefusedError as error:
+            # It is the slice with its logs that is for Spark.
+            raise refusal_of(self.table.storage, self.file_slice, error.reason) from error
+
+    def _refuse_left_out(self, projection: Sequence[str], logs: HeldLogs) -> None:
+        """Refuse a slice of which a log leaves out a column that files before it have.
+
+        To Hudi its records have no value there. hudi-rs takes the value of the record that they replace.
+        """
+        fields = [logs.fields.get(path) for path in self.file_slice.log_paths]
+        if not any(known is not None and not known.issuperset(projection) for known in fields):
+            return
+        known_before: set[str] = set()
+        if self.file_slice.base_path is not None:
+            known_before.update(self.table.footer(self.file_slice).metadata.schema.to_arrow_schema().names)
+        left_out: set[str] = set()
+        for known in fields:
+            if known is not None:
+                left_out |= known_before.intersection(projection) - known
+                known_before |= known
+        refuse_columns(
+            self.table.storage, self.file_slice, left_out, "left out by a log over files with them"
+        )
 
     def _read_base_keys(self) -> pa.ChunkedArray[Any]:
         """The same where hudi-rs may not even open the table."""
@@ -364,46 +376,8 @@ class SliceRows:
         storage = self.table.storage
         with naming_table_file(storage, path), storage.open_input(path, FOOTER) as source:
             file = pq.ParquetFile(source, pre_buffer=not storage.is_local)
-            batches = file.iter_batches(_BATCH_ROWS, columns=keys)
+            batches = file.iter_batches(BATCH_ROWS, columns=keys)
             return pa.chunked_array([record_keys_of(batch, config) for batch in batches], pa.string())
-
-
-class _BaseKeys:
-    """The record keys of a base file in order, walked beside the merged rows, stretch by stretch."""
-
-    def __init__(self, keys: pa.ChunkedArray[Any]) -> None:
-        self._rest = keys
-
-    def positions_of(self, keys: pa.Array[Any]) -> pa.Array[Any]:
-        """Where the next merged rows stand in what is left of the base file; null for rows only logs hold."""
-        reach = len(keys) + _BATCH_ROWS // 16
-        ordinals = self._search(keys, reach)
-        while ordinals.null_count and reach < len(self._rest):
-            reach *= 2
-            ordinals = self._search(keys, reach)
-        if ordinals.null_count < len(ordinals):
-            last: Any = pc.max(ordinals).as_py()
-            self._rest = self._rest.slice(last + 1)
-        return ordinals
-
-    def _search(self, keys: pa.Array[Any], reach: int) -> pa.Array[Any]:
-        # Within reach only: looking a key up costs a hash table of all the keys that are searched.
-        found: pa.Array[Any] = pc.index_in(keys, value_set=self._rest.slice(0, reach))
-        return found
-
-
-def _coalesce(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Fewer and larger batches: hudi-rs merges a thousand rows at a time."""
-    held: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in batches:
-        held.append(batch)
-        rows += batch.num_rows
-        if rows >= _BATCH_ROWS:
-            yield from pa.Table.from_batches(held).combine_chunks().to_batches()
-            held, rows = [], 0
-    if held:
-        yield from pa.Table.from_batches(held).combine_chunks().to_batches()
 
 
 def _positions(start: int, count: int) -> pa.Array[Any]:

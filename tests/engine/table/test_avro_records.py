@@ -122,6 +122,8 @@ def field_schema(said: Any) -> bytes:
         ["null", "int", "string"],
         ["int", "string"],
         ["null"],
+        ["long"],
+        ["null", "null"],
         "somewhere.else",
         {"type": "long", "logicalType": "timestamp-nanos"},
         {"type": "string", "logicalType": "uuid"},

@@ -13,7 +13,7 @@ from hudi_index.storage import Storage
 from hudi_index.table import RECORD_KEY, ROW_POSITION, SliceReader, Snapshot, TableType
 from hudi_index.table import snapshot as snapshot_module
 from hudi_index.table.listing import list_partitions
-from hudi_index.table.rows import _BaseKeys
+from hudi_index.table.row_order import _BaseKeys
 from tests.support.tables import COLUMNS, Fabricated
 
 if TYPE_CHECKING:
