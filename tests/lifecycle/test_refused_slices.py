@@ -195,6 +195,65 @@ def test_a_table_that_hudi_rs_panics_over_is_indexed_through_spark(
     count_by_v(hudi, {"w": 3, "v1": 0, "v4": 0, "v5": 1})
 
 
+EVOLVES = {
+    "hoodie.datasource.write.schema.allow.auto.evolution.column.drop": "true",
+    "hoodie.datasource.write.reconcile.schema": "false",
+}
+
+
+def test_a_column_that_was_dropped_and_came_back_is_read_by_spark(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """What was written without it has no value there, whatever was there before."""
+    with_x = f"{SCHEMA}, x int"
+    hudi = HudiTable(spark, tmp_path / "t", MOR, partition_by="part", schema=with_x, options=EVOLVES)
+    hudi.bulk_insert([{"id": f"k{i}", "part": "p0", "ts": 10, "v": "v", "x": i} for i in range(5)])
+    table = IndexedTable.open(hudi.path)
+    statements = [*STATEMENTS, "CREATE INDEX by_x ON t (x)", "CREATE INDEX xs ON t USING column_stats (x)"]
+    table.create_all(statements, spark=spark)
+    hudi.schema = SCHEMA
+    hudi.upsert([{"id": "k1", "part": "p0", "ts": 11, "v": "w"}])
+    hudi.schema = with_x
+    hudi.upsert([{"id": "k2", "part": "p0", "ts": 11, "v": "w", "x": 7}])
+    with pytest.raises(SliceRefusedError, match="x are left out by a log"):
+        table.scan("x IS NULL").read_all()
+    report = table.maintain(spark=spark)
+    assert any("left out by a log" in note for note in report.notes)
+    check(hudi, table, statements)
+    for predicate, ids in {
+        "x IS NULL": ["k1"],
+        "x = 1": [],
+        "x = 7": ["k2"],
+        "x > 2": ["k2", "k3", "k4"],
+    }.items():
+        assert sorted(row.id for row in hudi.read().where(predicate).collect()) == ids
+        pruned = read_indexed(spark, hudi.path, strict=True).where(predicate)
+        assert sorted(row.id for row in pruned.collect()) == ids
+    assert table.validate(spark=spark, queries=4).passed
+
+
+def test_a_column_that_changed_its_case_is_read_by_spark(spark: SparkSession, tmp_path: Path) -> None:
+    spelled = f"{SCHEMA}, X int"
+    hudi = HudiTable(
+        spark, tmp_path / "t", MOR, partition_by="part", schema=f"{SCHEMA}, x int", options=EVOLVES
+    )
+    hudi.bulk_insert([{"id": f"k{i}", "part": f"p{i % 2}", "ts": 10, "v": "v", "x": i} for i in range(6)])
+    hudi.schema = spelled
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        hudi.upsert([{"id": "k0", "part": "p0", "ts": 11, "v": "w", "X": 9}])
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+    table = IndexedTable.open(hudi.path)
+    statements = [*STATEMENTS, "CREATE INDEX by_x ON t (X)"]
+    table.create_all(statements, spark=spark)
+    check(hudi, table, statements)
+    for value, ids in {1: ["k1"], 4: ["k4"], 9: ["k0"], 0: []}.items():
+        assert [row.id for row in hudi.read().where(f"X = {value}").collect()] == ids
+        pruned = read_indexed(spark, hudi.path, strict=True).where(f"X = {value}")
+        assert [row.id for row in pruned.collect()] == ids
+
+
 def count_by_v(hudi: HudiTable, expected: dict[str, int]) -> None:
     for value, count in expected.items():
         pruned = read_indexed(hudi.spark, hudi.path, strict=True).where(f"v = '{value}'")
