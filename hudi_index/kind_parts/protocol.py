@@ -32,7 +32,7 @@ from hudi_index.entries.encoding import key_type
 from hudi_index.entries.keys import OWNER_PARTS, SEPARATOR, owner_suffix
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pyroaring import BitMap
     from typing_extensions import Self
@@ -69,6 +69,10 @@ class SliceContext:
     number: int
     """A short name of the file group, given by the `files` partition and never used again for another."""
 
+    def text_for_rows(self, text_of: Callable[[SliceContext], str]) -> str:
+        """What a file group is called, for all of its rows."""
+        return text_of(self)
+
 
 @dataclass(frozen=True, slots=True)
 class RowOwners:
@@ -78,10 +82,10 @@ class RowOwners:
     counts: tuple[int, ...]
     """How many rows each of them has."""
 
-    def for_rows(self, texts: Sequence[str]) -> pa.Array[Any]:
-        """By row what is given by file group."""
+    def text_for_rows(self, text_of: Callable[[SliceContext], str]) -> pa.Array[Any]:
+        """What their file groups are called, row by row."""
         places: Any = pa.array(np.repeat(np.arange(len(self.counts)), self.counts))
-        found: pa.Array[Any] = pa.array(texts, pa.string()).take(places)
+        found: pa.Array[Any] = pa.array(list(map(text_of, self.contexts)), pa.string()).take(places)
         return found
 
 
@@ -202,9 +206,7 @@ class IndexKind(ABC):
 
     def owners_of(self, whose: SliceContext | RowOwners) -> pa.Array[Any] | str:
         """The same for the rows of a batch: one text for all of them, or one for each."""
-        if isinstance(whose, SliceContext):
-            return self.owner_of(whose)
-        return whose.for_rows([self.owner_of(context) for context in whose.contexts])
+        return whose.text_for_rows(self.owner_of)
 
     def owner_suffix(self, context: SliceContext) -> str:
         """The same, from the last `$` before it on."""

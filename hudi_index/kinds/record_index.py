@@ -27,7 +27,7 @@ import pyarrow as pa
 from hudi_index.entries.keys import SEPARATOR, join_keys, partition_part
 from hudi_index.entries.schema import KEY, ORDERING_VALUE, PAYLOADS
 from hudi_index.kind_parts.numbers import NumberedQuestion
-from hudi_index.kind_parts.protocol import IndexKind, SliceContext
+from hudi_index.kind_parts.protocol import IndexKind
 from hudi_index.kind_parts.record_keys import (
     encode_ordering,
     preferred_of_each,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from hudi_index.catalog.definition import IndexDefinition
     from hudi_index.coverage.covered import Candidates, Mask
-    from hudi_index.kind_parts.protocol import Question, RowOwners, TableFacts
+    from hudi_index.kind_parts.protocol import Question, RowOwners, SliceContext, TableFacts
     from hudi_index.kind_parts.source import Source
     from hudi_index.kind_specs import KindSpec
     from hudi_index.predicate.values.condition import Constraint
@@ -85,12 +85,6 @@ class RecordIndex(IndexKind):
     def builder_of_rows(self, owners: RowOwners) -> RecordIndexBuilder:
         """Describes rows of several."""
         return RecordIndexBuilder(self, owners)
-
-    def partitions_of(self, whose: SliceContext | RowOwners) -> pa.Array[Any] | str:
-        """The part of keys that names the partition, for all rows or for each."""
-        if isinstance(whose, SliceContext):
-            return partition_part(whose.group.partition_path)
-        return whose.for_rows([partition_part(each.group.partition_path) for each in whose.contexts])
 
     def ask(self, constraint: Constraint, candidates: Candidates) -> Question | None:
         """The entries of the record keys, of a partitioned index in the partitions that are left."""
@@ -134,7 +128,7 @@ class RecordIndexBuilder:
         record_keys = key_parts(batch.column(RECORD_KEY), RECORD_KEY)
         parts: list[pa.Array[Any] | str] = [record_keys, self._kind.owners_of(self._whose)]
         if self._kind.is_partitioned:
-            parts.insert(0, self._kind.partitions_of(self._whose))
+            parts.insert(0, self._whose.text_for_rows(lambda each: partition_part(each.group.partition_path)))
         ordering = encode_ordering(batch, self._kind.ordering_fields)
         instants: pa.Array[Any] = pa.nulls(len(record_keys), pa.string())
         if _COMMIT_TIME in batch.schema.names:
