@@ -1,0 +1,138 @@
+"""Logs that Hudi on Spark wrote and that are merged without hudi-rs: the rows that Spark reads."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hudi_index import IndexedTable
+from hudi_index.table import plain_merge, rows
+from tests.parity.shapes import assert_same
+from tests.parity.tables import MOR, SCHEMA, HudiTable, hostile_row
+from tests.support.entries import check_indexes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+NESTED = ("address", "tags")
+PLAIN = ", ".join(part for part in SCHEMA.split(", ") if part.split()[0] not in NESTED)
+"""No log of a table with nested columns is merged here, unless those stand behind all that are wanted."""
+MORE = f"{PLAIN}, at timestamp, clock timestamp_ntz, tiny tinyint, short smallint"
+BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+"""With these new records go to logs, of file groups without a base file too."""
+COMMIT_TIME = {"hoodie.record.merge.mode": "COMMIT_TIME_ORDERING"}
+STATEMENTS = (
+    "CREATE INDEX records ON t USING record_index (id)",
+    "CREATE INDEX names ON t (name)",
+    "CREATE INDEX flags ON t USING bitmap (flag)",
+    "CREATE INDEX stats ON t USING column_stats (n, seen, ratio, at)",
+)
+SHAPES: tuple[dict[str, Any], ...] = (
+    {"ordering": "ts"},
+    {"ordering": "at", "version": 8},
+    {"ordering": "ts", "options": BUCKETS},
+    {"ordering": None, "options": COMMIT_TIME},
+    {"ordering": "short", "partition_by": ""},
+    {"ordering": "ts", "version": 8, "options": {**COMMIT_TIME, **BUCKETS}},
+)
+EPOCH = datetime(2024, 1, 1, tzinfo=timezone.utc)
+
+
+@dataclass
+class History:
+    """Random writes by Hudi: updates, late ones, ties, keys that come twice, new records, few deletes."""
+
+    table: HudiTable
+    random: random.Random
+    moment: int = 10
+    salts: int = field(default=0)
+
+    def row(self, key: int) -> dict[str, Any]:
+        self.salts += 1
+        moment = self.moment - self.random.choice([0, 0, 0, 0, 1, 2, 5])
+        made = hostile_row(key, ts=moment, salt=self.salts % 50)
+        made = {name: value for name, value in made.items() if name not in NESTED}
+        at = EPOCH + timedelta(microseconds=moment)
+        clock = None if self.salts % 3 else datetime(1900 + self.salts % 200, 2, 28, 23, 59, 59, 7)  # noqa: DTZ001
+        made |= {"at": at, "clock": clock, "tiny": self.salts % 100 - 50, "short": moment}
+        if "more" in self.table.schema:
+            made["more"] = None if self.salts % 4 else f"more {self.salts}"
+        return made
+
+    def keys(self, count: int, among: int = 30) -> list[int]:
+        return [self.random.randrange(among) for _ in range(count)]
+
+    def begin(self) -> None:
+        self.table.bulk_insert([self.row(key) for key in range(0, 30, 2)])
+
+    def step(self) -> None:
+        self.moment += 1
+        match self.random.randrange(12):
+            case 0:
+                self.table.delete([self.row(key) for key in self.keys(2)])
+            case 1:
+                self.table.compact()
+            case 2 if "more" not in self.table.schema:
+                self.table.schema += ", more string"
+                self.table.upsert([self.row(key) for key in self.keys(3)])
+            case 3:
+                self.table.insert([self.row(key) for key in range(self.moment * 10, self.moment * 10 + 3)])
+            case 4:
+                self.table.crash_a_write([self.row(key) for key in self.keys(4)])
+            case _:
+                self.table.upsert([self.row(key) for key in self.keys(self.random.choice([1, 4, 12]))])
+
+
+@pytest.fixture(name="merges")
+def counted_merges(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each merge so far was done without hudi-rs."""
+    found: list[bool] = []
+    merge = plain_merge.merge_plainly
+
+    def counted(*arguments: Any) -> Iterator[pa.RecordBatch] | None:
+        merged = merge(*arguments)
+        found.append(merged is not None)
+        return merged
+
+    monkeypatch.setattr(rows, "merge_plainly", counted)
+    return found
+
+
+def _run(table: HudiTable, seed: int, steps: int) -> None:
+    history = History(table, random.Random(seed))
+    history.begin()
+    indexed = IndexedTable.open(table.path)
+    indexed.create_all(STATEMENTS)
+    for _ in range(steps):
+        history.step()
+        assert_same(table)
+        indexed.maintain()
+        check_indexes(indexed.storage)
+
+
+@pytest.mark.parametrize("number", range(len(SHAPES)))
+def test_rows_are_those_that_spark_reads(
+    spark: SparkSession, tmp_path: Path, merges: list[bool], number: int
+) -> None:
+    _run(HudiTable(spark, tmp_path / "t", MOR, schema=MORE, **SHAPES[number]), 7 + number, steps=4)
+    assert merges.count(True) >= 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(60))
+def test_rows_are_those_that_spark_reads_in_many_histories(
+    spark: SparkSession, tmp_path: Path, seed: int
+) -> None:
+    _run(
+        HudiTable(spark, tmp_path / "t", MOR, schema=MORE, **SHAPES[seed % len(SHAPES)]), 100 + seed, steps=12
+    )
