@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -56,8 +56,9 @@ def statistics_of_values(values: pa.Array[Any], column: str) -> Statistics:
     nans: int = pc.is_nan(values).true_count if types.is_floating(values.type) else 0
     # Arrow leaves NaN out of both bounds, and gives infinities if there is nothing else.
     bounds: Any = pc.min_max(values)
-    low = _NAN if nans == rows - nulls else _encode(bounds["min"], column)
-    high = _NAN if nans else _encode(bounds["max"], column)
+    low, high = _encode([bounds["min"], bounds["max"]], column)
+    if nans:
+        low, high = _NAN if nans == rows - nulls else low, _NAN
     return Statistics(low, high, rows, nulls, nans, group_count=0)
 
 
@@ -68,11 +69,11 @@ def _encode_bounds(known: ColumnStatistics, column: str) -> tuple[str | None, st
     if types.is_string(low.type):
         # Without the detour over an array: there are two for each column of each file.
         return encode_text(low.as_py()), encode_text(high.as_py())
-    both = [cast("Any", pa.repeat(cast("Any", bound), 1)) for bound in (low, high)]
-    found: list[Any] = encode_array(pa.concat_arrays(both), column).to_pylist()
-    return found[0], found[1]
+    return _encode([low, high], column)
 
 
-def _encode(value: Any, column: str) -> str:
-    encoded: str = encode_array(pa.repeat(value, 1), column)[0].as_py()
-    return encoded
+def _encode(bounds: list[Any], column: str) -> tuple[str, str]:
+    """Both at once: there are two for each column of each file."""
+    both: Any = encode_array(pa.concat_arrays([pa.repeat(each, 1) for each in bounds]), column)
+    low, high = both.to_pylist()
+    return low, high
