@@ -78,6 +78,8 @@ class Transaction:
         self.view = view
         """What the table held when the lease was granted; was loaded after that."""
         if later := _later_of_its_role(self.view, grant):
+            # Who was held up may have lost the lease before the table was looked at.
+            ledger.check(grant)
             reason = f"gave out {grant.requested_time}, but {later.file_name} is completed"
             raise TimelineCorruptError(path=storage.uri_of(LEDGER), reason=reason)
         self._storage, self._ledger, self._views = storage, ledger, views

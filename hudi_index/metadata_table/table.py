@@ -157,6 +157,7 @@ class MetadataTable:
 
         Raises:
             LeaseHeldError: Another process is writing.
+            CommitConflictError: The lease was lost before the table was looked at.
             IndexesMovedError: The table is no longer as it was seen. What a dead writer had decided becomes
                 visible by this call, so that may happen without anybody else.
         """

@@ -73,6 +73,27 @@ def test_writer_whose_lease_expired_loses_to_the_next(path: Path, clock: Clock) 
     assert not leftovers(path, clock)
 
 
+def test_a_lease_lost_before_the_table_was_looked_at_is_a_conflict(
+    path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = open_table(path, clock, owner="slow")
+    listed = slow._views.list
+
+    def late() -> Any:
+        monkeypatch.undo()
+        clock.advance(seconds=61)
+        with open_table(path, clock, owner="fast").begin() as fast:
+            write_changes(fast, {"files": Change({"a$1": "fast"})})
+            fast.commit()
+        return listed()
+
+    monkeypatch.setattr(slow._views, "list", late)
+    with pytest.raises(CommitConflictError, match="a later commit"):
+        slow.begin()
+    assert agreed(path, clock) == {"files": {"a$1": "fast"}}
+    assert not leftovers(path, clock)
+
+
 def test_expired_writer_that_nobody_replaced_still_commits(path: Path, clock: Clock) -> None:
     slow = open_table(path, clock).begin()
     write_changes(slow, {"files": Change({"a$1": "slow"})})
