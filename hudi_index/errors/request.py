@@ -85,13 +85,13 @@ class StatementRefusedError(UserError):
 
 
 class UnknownColumnError(UserError):
-    """A column that the table does not have."""
+    """A column that the table, or whatever was given, does not have."""
 
-    def __init__(self, *, column: str, known: Iterable[str]) -> None:
+    def __init__(self, *, column: str, known: Iterable[str], of: str = "table") -> None:
         self.column, self.known = column, tuple(known)
         near = difflib.get_close_matches(column, self.known, n=3)
         hint = f"did you mean {', '.join(near)}?" if near else f"columns: {', '.join(self.known)}"
-        super().__init__(f"the table has no column {column!r}; {hint}")
+        super().__init__(f"the {of} has no column {column!r}; {hint}")
 
 
 class AmbiguousColumnError(UserError):

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from pyarrow import fs
 
 from hudi_index.errors import StorageError, StoragePlaceError, UnsupportedStorageError, storage_error_of
-from hudi_index.storage.stored import TEMPORARY_SUFFIX, StoredFile
+from hudi_index.storage.stored import TEMPORARY_SUFFIX, StoredFile, time_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["LocalFiles"]
 
 _FILES = (fs.FileType.File, fs.FileType.Unknown)
+_NANOSECONDS = 1_000_000
+"""Of a millisecond."""
 _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
@@ -63,8 +65,7 @@ class LocalFiles:
                         _refuse_circle(entry)
                         folders.append(below)
                     elif facts := _facts_of(entry):
-                        modified = datetime.fromtimestamp(facts[1] / 1000, timezone.utc)
-                        found.append(StoredFile(below, facts[0], modified))
+                        found.append(StoredFile(below, facts[0], time_of(facts[1])))
         found.sort(key=lambda file: file.name)
         return [file for file in found if after is None or file.name > after]
 
@@ -213,11 +214,13 @@ def _facts_of(entry: os.DirEntry[str]) -> Facts | None:
     except FileNotFoundError:
         # Deleted since: as if it had been before.
         return None
-    return status.st_size, status.st_mtime_ns // 1_000_000, ""
+    return status.st_size, status.st_mtime_ns // _NANOSECONDS, ""
 
 
 def _stored_of(info: fs.FileInfo) -> StoredFile:
-    modified = info.mtime or datetime.now(timezone.utc)
+    # Not `info.mtime`, which is rounded: another look at the file has to tell the same millisecond.
+    nanoseconds = info.mtime_ns
+    modified = datetime.now(timezone.utc) if nanoseconds is None else time_of(nanoseconds // _NANOSECONDS)
     return StoredFile(info.base_name, info.size or 0, modified, info.type == fs.FileType.Directory)
 
 

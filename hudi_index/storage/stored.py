@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import TypeAlias
 
-__all__ = ["NO_TIME", "TEMPORARY_SUFFIX", "Facts", "StoredFile", "Tree"]
+__all__ = ["NO_TIME", "TEMPORARY_SUFFIX", "Facts", "StoredFile", "Tree", "time_of"]
 
 TEMPORARY_SUFFIX = ".tmp"
 """Ends the name of a file that `create` or `replace` has not moved to its place yet."""
@@ -21,6 +21,11 @@ Facts: TypeAlias = tuple[int, int, str]
 """Of a file: its size, its modification time in milliseconds, its tag."""
 Tree: TypeAlias = Mapping[str, Mapping[str, Facts]]
 """Files by name, by folder; the empty path is the root."""
+
+
+def time_of(milliseconds: int) -> datetime:
+    """The moment so long after 1970, exactly: by way of a float it could be another millisecond."""
+    return NO_TIME + milliseconds * _MILLISECOND
 
 
 @dataclass(frozen=True, slots=True)

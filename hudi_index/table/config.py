@@ -22,6 +22,9 @@ __all__ = ["KeyGenerator", "MergeMode", "TableConfig", "TableType"]
 
 SUPPORTED_VERSIONS = (6, 8, 9)
 _PROPERTIES = ".hoodie/hoodie.properties"
+_PAYLOAD = "hoodie.compaction.payload.class"
+_LEGACY_PAYLOAD = "hoodie.table.legacy.payload.class"
+"""Of tables of version 9 that had one before."""
 _BACKUP = ".hoodie/hoodie.properties.backup"
 
 
@@ -155,6 +158,14 @@ class TableConfig:
         """Whether instant times are in UTC; else in the writers' local time."""
         return self.properties.get("hoodie.table.timeline.timezone", "LOCAL").upper() == "UTC"
 
+    def merges_by(self, payload: str) -> bool:
+        """Whether a payload class is the table's, or, where it names none, one that merges as it says."""
+        stored = self.properties.get(_PAYLOAD) or self.properties.get(_LEGACY_PAYLOAD)
+        if stored:
+            return payload == stored
+        mode = _PAYLOAD_MODES.get(payload.rpartition(".")[2])
+        return mode is not None and mode is self.merge_mode
+
     def _reason_against(self) -> str | None:
         if self.version not in SUPPORTED_VERSIONS:
             known = ", ".join(map(str, SUPPORTED_VERSIONS))
@@ -214,7 +225,7 @@ def _merge_mode_of(properties: Mapping[str, str]) -> MergeMode | None:
     mode = properties.get("hoodie.record.merge.mode", "").upper()
     if mode in MergeMode.__members__:
         return MergeMode[mode]
-    payload = properties.get("hoodie.compaction.payload.class", "").rpartition(".")[2]
+    payload = properties.get(_PAYLOAD, "").rpartition(".")[2]
     if payload:
         return _PAYLOAD_MODES.get(payload, MergeMode.CUSTOM)
     return None

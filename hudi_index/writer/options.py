@@ -67,15 +67,15 @@ _NEVER = {
     _PREPPED: "this writer sets it",
     "_hoodie.spark.sql.merge.into.prepped": "this writer hands rows to Hudi in another way",
     "hoodie.index.type": "records are found by the table's record index here, Hudi looks for none",
-    "hoodie.datasource.write.payload.class": _BY_THE_TABLE,
-    "hoodie.compaction.payload.class": _BY_THE_TABLE,
-    "hoodie.write.record.merge.mode": _BY_THE_TABLE,
-    "hoodie.record.merge.mode": _BY_THE_TABLE,
-    "hoodie.write.record.merge.strategy.id": _BY_THE_TABLE,
     "hoodie.write.record.merge.custom.implementation.classes": "it can't take located rows",
     _META_PREFIX: "it is taken for the batch that a commit holds; a commit knows one such prefix",
     BATCH: "say it by `writer` and `batch`",
 }
+_PAYLOADS = ("hoodie.datasource.write.payload.class", "hoodie.compaction.payload.class")
+_MERGE_MODES = ("hoodie.write.record.merge.mode", "hoodie.record.merge.mode")
+_MERGE_STRATEGIES = ("hoodie.write.record.merge.strategy.id", "hoodie.record.merge.strategy.id")
+_MERGES = frozenset({*_PAYLOADS, *_MERGE_MODES, *_MERGE_STRATEGIES})
+"""How records are merged: may be said again, and Hudi takes it from the table."""
 
 
 def table_options(config: TableConfig) -> dict[str, str]:
@@ -118,6 +118,9 @@ def write_options(config: TableConfig, verb: str, given: Mapping[str, str] | Non
     own = {**table_options(config), _OPERATION: verb, _PREPPED: "true"}
     added: dict[str, str] = {}
     for name, value in check_options("options", given or {}).items():
+        if name in _MERGES:
+            _refuse_other_merge(config, name, value)
+            continue
         _refuse_contradiction(own, name, value)
         # What says the same as the table is said in the table's spelling, or in one that says more.
         if name == _METADATA or (name not in own and name not in _SAME_AS) or _tells_kinds(name, value):
@@ -144,6 +147,17 @@ def _refuse_contradiction(own: Mapping[str, str], name: str, value: str) -> None
         value = ",".join(part.partition(":")[0] for part in value.split(","))
     if mine is not None and name != _METADATA and not _is_same(mine, value):
         raise InvalidOptionError(option=name, value=value, reason=f"here it is {mine!r}; {_BY_THE_TABLE}")
+
+
+def _refuse_other_merge(config: TableConfig, name: str, value: str) -> None:
+    if name in _PAYLOADS:
+        is_same = config.merges_by(value.strip())
+    elif name in _MERGE_MODES:
+        is_same = config.merge_mode is not None and value.strip().upper() == config.merge_mode.value
+    else:
+        is_same = value.strip() == config.properties.get(_MERGE_STRATEGIES[1])
+    if not is_same:
+        raise InvalidOptionError(option=name, value=value, reason=_BY_THE_TABLE)
 
 
 def _is_same(mine: str, value: str) -> bool:

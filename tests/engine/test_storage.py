@@ -166,3 +166,20 @@ def test_text_is_written_to_relative_paths(
     monkeypatch.chdir(tmp_path)
     write_to(location, "text")
     assert (tmp_path / location).read_text(encoding="utf-8") == "text"
+
+
+@pytest.mark.parametrize("beyond", [0, 1, 400, 500, 999, 999_499, 999_500, 999_999])
+def test_all_looks_at_a_file_tell_the_same_time(tmp_path: Path, local: Storage, beyond: int) -> None:
+    local.replace("folder/file", b"x")
+    for milliseconds in (0, 1, 999, 1_795_133_334_001, 1_795_133_334_123, 4_000_000_000_999):
+        os.utime(tmp_path / "root/folder/file", ns=(0, milliseconds * 1_000_000 + beyond))
+        (listed,), (walked,), (asked,) = (
+            local.list("folder"),
+            local.walk("folder"),
+            local.stat(["folder/file"]),
+        )
+        assert asked is not None
+        expected = (1, milliseconds, "")
+        assert [each.facts for each in (listed, walked, asked)] == [expected] * 3
+        tree = local.tree(without=".hoodie", unwanted=".crc", lasting=".parquet")
+        assert tree["folder"]["file"] == expected

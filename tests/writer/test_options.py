@@ -23,6 +23,7 @@ PROPERTIES = {
     "hoodie.datasource.write.hive_style_partitioning": "true",
 }
 PARTITIONS = "hoodie.datasource.write.partitionpath.field"
+MODELS = "org.apache.hudi.common.model"
 
 
 def config(**changed: str | None) -> TableConfig:
@@ -85,6 +86,10 @@ def test_what_does_not_contradict_passes() -> None:
         ("hoodie.datasource.write.insert.drop.duplicates", "true", "updated"),
         ("hoodie.index.type", "BUCKET", "record index"),
         ("hoodie.write.record.merge.mode", "CUSTOM", "one way"),
+        ("hoodie.record.merge.mode", "COMMIT_TIME_ORDERING", "one way"),
+        ("hoodie.datasource.write.payload.class", f"{MODELS}.OverwriteWithLatestAvroPayload", "one way"),
+        ("hoodie.datasource.write.payload.class", "my.EventTimePayload", "one way"),
+        ("hoodie.record.merge.strategy.id", "another", "one way"),
         ("_hoodie.spark.sql.writes.prepped", "false", "this writer sets it"),
         ("hoodie.datasource.write.commitmeta.key.prefix", "mine.", "one such prefix"),
         (BATCH, "{}", "`writer` and `batch`"),
@@ -94,6 +99,37 @@ def test_what_contradicts_is_refused_with_the_reason(name: str, value: str, reas
     with pytest.raises(InvalidOptionError, match=reason) as caught:
         write_options(config(), "upsert", {name: value})
     assert caught.value.option == name
+
+
+@pytest.mark.parametrize(
+    ("changed", "given"),
+    [
+        ({}, {"hoodie.record.merge.mode": "event_time_ordering"}),
+        ({}, {"hoodie.datasource.write.payload.class": f"{MODELS}.DefaultHoodieRecordPayload"}),
+        (
+            {"hoodie__compaction__payload__class": "my.Payload"},
+            {"hoodie.datasource.write.payload.class": "my.Payload"},
+        ),
+        (
+            {"hoodie__table__legacy__payload__class": "my.Payload"},
+            {"hoodie.compaction.payload.class": "my.Payload"},
+        ),
+        (
+            {"hoodie__record__merge__strategy__id": "ours"},
+            {"hoodie.write.record.merge.strategy.id": "ours"},
+        ),
+    ],
+)
+def test_how_records_are_merged_may_be_said_again(changed: dict[str, str], given: dict[str, str]) -> None:
+    table = config(**changed)
+    assert write_options(table, "upsert", given) == write_options(table, "upsert")
+
+
+def test_a_payload_that_is_not_the_tables_is_refused() -> None:
+    table = config(hoodie__compaction__payload__class="my.Payload")
+    given = {"hoodie.datasource.write.payload.class": f"{MODELS}.DefaultHoodieRecordPayload"}
+    with pytest.raises(InvalidOptionError, match="one way"):
+        write_options(table, "upsert", given)
 
 
 def test_kinds_of_fields_that_a_version_6_table_does_not_keep_may_be_said() -> None:

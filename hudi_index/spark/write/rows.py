@@ -48,7 +48,7 @@ def check_columns(
     needed += config.partition_fields if needs_partition else ()
     for name in needed:
         if name.partition(".")[0].lower() not in known:
-            raise UnknownColumnError(column=name, known=frame.columns)
+            raise UnknownColumnError(column=name, known=frame.columns, of="batch")
     spelled = [*config.record_key_fields]
     if needs_partition:
         spelled += [each for each in config.partition_fields if each not in config.timestamp_partition_fields]
@@ -87,7 +87,7 @@ def deletes_of(
     if column is None:
         return frame.withColumn(DELETED, found)
     if column.lower() not in names:
-        raise UnknownColumnError(column=column, known=frame.columns)
+        raise UnknownColumnError(column=column, known=frame.columns, of="batch")
     frame = frame.withColumn(DELETED, found | _is_true(names[column.lower()]))
     is_data = column.lower() in (name.lower() for name in snapshot.schema.names)
     return frame if is_data else frame.drop(names[column.lower()])
