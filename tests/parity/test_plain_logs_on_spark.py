@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +56,9 @@ class History:
     table: HudiTable
     random: random.Random
     moment: int = 10
-    salts: int = field(default=0)
+    salts: int = 0
+    has_died: bool = False
+    """Whether the last write did. Hudi can't take it back any more after a compaction."""
 
     def row(self, key: int) -> dict[str, Any]:
         self.salts += 1
@@ -77,7 +79,8 @@ class History:
 
     def step(self) -> None:
         self.moment += 1
-        match self.random.randrange(12):
+        action, self.has_died = -1 if self.has_died else self.random.randrange(12), False
+        match action:
             case 0:
                 self.table.delete([self.row(key) for key in self.keys(2)])
             case 1:
@@ -88,6 +91,7 @@ class History:
             case 3:
                 self.table.insert([self.row(key) for key in range(self.moment * 10, self.moment * 10 + 3)])
             case 4:
+                self.has_died = True
                 self.table.crash_a_write([self.row(key) for key in self.keys(4)])
             case _:
                 self.table.upsert([self.row(key) for key in self.keys(self.random.choice([1, 4, 12]))])
