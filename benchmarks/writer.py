@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from hudi_index.spark import WriteReport
 
 CORES = 2
+REMEMBERED = {"spark.ui.retainedJobs": "20000", "spark.ui.retainedStages": "100000"}
+"""How long a stage took is asked of Spark, which forgets old ones."""
 AGAINST = dict(zip(("record", "simple", "global_simple", "defaults"), HUDIS, strict=True))
 UPSTREAM = 50_000 / 256
 """Records a second of a core, as RFC-102 reports it."""
@@ -321,7 +323,8 @@ def main() -> None:
     parser.add_argument("--warm", type=int, default=3, help="rounds that warm up")
     parser.add_argument("--batches", type=int, default=50, help="of the stream")
     asked = parser.parse_args()
-    spark = local_session("bench", settings={"spark.log.level": "ERROR", "spark.driver.memory": "4g"})
+    settings = {"spark.log.level": "ERROR", "spark.driver.memory": "4g", **REMEMBERED}
+    spark = local_session("bench", settings=settings)
     use_local_files(spark.sparkContext._gateway)
     try:
         run(spark, asked)

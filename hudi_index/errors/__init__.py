@@ -16,6 +16,7 @@ offending value, the way out.
 from __future__ import annotations
 
 from hudi_index.errors.conflict import (
+    ClusteringPendingError,
     CommitBetweenError,
     CommitConflictError,
     IndexesMovedError,
@@ -99,6 +100,7 @@ __all__ = [
     "NOT_DAMAGE",
     "AmbiguousColumnError",
     "CatalogCorruptError",
+    "ClusteringPendingError",
     "CommitBetweenError",
     "CommitConflictError",
     "ConflictError",

@@ -89,6 +89,17 @@ class StateConflictError(ConflictError):
         super().__init__(f"index {name!r} is {state} and can't become {wanted}; look at it again")
 
 
+class ClusteringPendingError(ConflictError):
+    """Rows of a batch belong into file groups that a clustering is to rewrite."""
+
+    def __init__(self, *, uri: str) -> None:
+        self.uri = uri
+        super().__init__(
+            f"table {uri!r}: rows belong into file groups under a pending clustering, where Hudi writes "
+            "nothing; nothing was written, retry when the clustering has run or was undone"
+        )
+
+
 class CommitBetweenError(ConflictError):
     """Somebody committed, or undid a commit, after the table was looked at and before rows were written."""
 

@@ -9,7 +9,6 @@ index     all indexes, from what the commit says it wrote
 from __future__ import annotations
 
 import logging
-import re
 import uuid
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -22,10 +21,8 @@ from pyspark.sql import functions as F  # noqa: N812  as everyone calls it
 from hudi_index.arguments import check_count
 from hudi_index.credentials import without_credentials
 from hudi_index.errors import (
-    CommitBetweenError,
     ConflictError,
     InvalidOptionError,
-    RowsRefusedError,
     SliceRefusedError,
     UnsupportedTableError,
 )
@@ -33,6 +30,7 @@ from hudi_index.lifecycle import Kept, maintain
 from hudi_index.spark.build.choose_executor import executor_on
 from hudi_index.spark.write.archive import archived_commits
 from hudi_index.spark.write.conflicts import conflict_options
+from hudi_index.spark.write.failures import meaning_of
 from hudi_index.spark.write.keys import with_keys
 from hudi_index.spark.write.rows import check_columns, deletes_of, tasks_of
 from hudi_index.spark.write.tagging import TaskCounts, located_rows, read_for_nothing, total_of
@@ -60,8 +58,6 @@ log = logging.getLogger(__name__)
 
 INDEX_MODES = ("sync", "async")
 _INDEX_ATTEMPTS = 3
-_REFUSED = re.compile(rf"{RowsRefusedError.__name__}: .* are refused, nothing was written: (.*)")
-_CONFLICTS = (CommitBetweenError.__name__, "HoodieWriteConflictException")
 
 
 @dataclass(frozen=True)
@@ -258,13 +254,10 @@ class IndexedWriter:
         report.counts = total_of(counts)
 
     def _raise_ours(self, error: Exception, state: IndexedState, timeline: Timeline) -> None:
-        """Raise what a task or Hudi refused as the error that it is: it comes as text."""
-        text = str(error)
-        if refused := _REFUSED.search(text):
-            raise RowsRefusedError(uri=self.storage.uri, reason=refused[1].strip()) from None
+        """Raise what a task or Hudi refused as the error that it is."""
         between = Seen.of(state.snapshot.timeline).changed_by(timeline)
-        if between and any(each in text for each in _CONFLICTS):
-            raise CommitBetweenError(uri=self.storage.uri, instants=between) from None
+        if meant := meaning_of(str(error), self.storage.uri, between):
+            raise meant from None
 
     def _begins_anew(self, state: IndexedState, timeline: Timeline, report: WriteReport) -> bool:
         """Whether a failed write is worth another try: others committed since the table was looked at."""
