@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hudi_index import IndexedTable
-from hudi_index.table import plain_merge, rows
 from tests.parity.shapes import assert_same
 from tests.parity.tables import MOR, SCHEMA, HudiTable, hostile_row
 from tests.support.entries import check_indexes
+from tests.support.merges import count_merges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
@@ -100,16 +98,7 @@ class History:
 @pytest.fixture(name="merges")
 def counted_merges(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether each merge so far was done without hudi-rs."""
-    found: list[bool] = []
-    merge = plain_merge.merge_plainly
-
-    def counted(*arguments: Any) -> Iterator[pa.RecordBatch] | None:
-        merged = merge(*arguments)
-        found.append(merged is not None)
-        return merged
-
-    monkeypatch.setattr(rows, "merge_plainly", counted)
-    return found
+    return count_merges(monkeypatch)
 
 
 def _run(table: HudiTable, seed: int, steps: int) -> None:

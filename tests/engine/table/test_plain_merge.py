@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from hudi_index.errors import HudiIndexError, SliceRefusedError
 from hudi_index.storage import Storage
-from hudi_index.table import HeldFiles, HeldLogs, Snapshot, plain_merge, rows
+from hudi_index.table import HeldFiles, HeldLogs, Snapshot, rows
+from tests.support.merges import count_merges
 from tests.support.tables import Fabricated, log_block, schema_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from hudi_index.table import FileSlice
 
@@ -100,16 +101,7 @@ def read(snapshot: Snapshot, file_slice: FileSlice, columns: Sequence[str]) -> l
 @pytest.fixture(name="merges")
 def counted_merges(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether each merge so far was done without hudi-rs."""
-    found: list[bool] = []
-    merge = plain_merge.merge_plainly
-
-    def counted(*arguments: Any) -> Iterator[pa.RecordBatch] | None:
-        merged = merge(*arguments)
-        found.append(merged is not None)
-        return merged
-
-    monkeypatch.setattr(rows, "merge_plainly", counted)
-    return found
+    return count_merges(monkeypatch)
 
 
 def by_hudi_rs(snapshot: Snapshot, file_slice: FileSlice, columns: Sequence[str]) -> list[str]:
